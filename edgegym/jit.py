@@ -1,0 +1,119 @@
+"""The one way edgegym compiles a function.
+
+Numba's on-disk cache looks only at the file of the compiled function: an edit in a callee that lives
+elsewhere goes unnoticed and the old machine code runs. So every kernel is cached in a folder named
+after a hash of all edgegym sources: any edit anywhere starts a fresh folder.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config as numba_config
+
+_STALE_AFTER_S = 7 * 24 * 3600.0
+
+
+def _cache_root() -> Path:
+    """Return a writable folder for compiled kernels.
+
+    ``EDGEGYM_CACHE_DIR`` wins, then ``XDG_CACHE_HOME``, then ``~/.cache``; where none of them can
+    be written (a read-only home in a container, say) a folder of this user under the system's
+    temporary directory.
+    """
+    candidates = []
+    if chosen := os.environ.get("EDGEGYM_CACHE_DIR"):
+        candidates.append(Path(chosen))
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        candidates.append(Path(base) / "edgegym")
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    candidates.append(Path(tempfile.gettempdir()) / f"edgegym-{user}")
+    for path in candidates:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(path, os.W_OK | os.X_OK):
+            return path
+    tried = ", ".join(str(path) for path in candidates)
+    raise OSError(f"no writable folder for compiled kernels (tried {tried}); set EDGEGYM_CACHE_DIR")
+
+
+def _source_hash() -> str:
+    """Return a hash of every source file of the package, as names the cache folder."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _prune(root: Path, keep: Path) -> None:
+    """Remove kernel folders of older sources that nobody has used for a week."""
+    for path in root.iterdir():
+        try:
+            if path != keep and path.is_dir() and time.time() - path.stat().st_mtime > _STALE_AFTER_S:
+                shutil.rmtree(path, ignore_errors=True)
+        except OSError:  # another process removed it first
+            continue
+
+
+@cache
+def cache_folder() -> Path:
+    """Return the folder in which this version's compiled kernels are kept.
+
+    Returns
+    -------
+    pathlib.Path
+        Exists and is writable.
+
+    Raises
+    ------
+    OSError
+        If neither the chosen folder nor the temporary directory can be written.
+    """
+    root = _cache_root()
+    folder = root / f"kernels-{_source_hash()}"
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _prune(root, folder)
+    else:
+        os.utime(folder)
+    return folder
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function to machine code that releases the GIL and is cached across processes.
+
+    Parameters
+    ----------
+    function : callable
+        A function in Numba's nopython subset. Usable as ``@kernel`` and ``@kernel(inline="always")``.
+    **options
+        Passed to :func:`numba.njit`; the defaults are ``cache=True, nogil=True,
+        error_model="numpy"``.
+
+    Returns
+    -------
+    callable
+        The dispatcher; the plain Python function when ``NUMBA_DISABLE_JIT=1``.
+    """
+    if function is None:
+        return lambda target: kernel(target, **options)
+    settings = {"cache": True, "nogil": True, "error_model": "numpy"} | options
+    before = numba_config.CACHE_DIR
+    # Numba reads the folder once, while it decorates: restoring it leaves users' own functions alone.
+    numba_config.CACHE_DIR = str(cache_folder())
+    try:
+        return numba.njit(**settings)(function)
+    finally:
+        numba_config.CACHE_DIR = before
