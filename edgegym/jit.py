@@ -61,7 +61,11 @@ def _prune(root: Path, keep: Path) -> None:
     """Remove kernel folders of older sources that nobody has used for a week."""
     for path in root.iterdir():
         try:
-            if path != keep and path.is_dir() and time.time() - path.stat().st_mtime > _STALE_AFTER_S:
+            if (
+                path != keep
+                and path.is_dir()
+                and time.time() - path.stat().st_mtime > _STALE_AFTER_S
+            ):
                 shutil.rmtree(path, ignore_errors=True)
         except OSError:  # another process removed it first
             continue

@@ -1,0 +1,127 @@
+"""Request types, cache profiles, and what follows from the two: hit depths, sizes, holdings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from edgegym.world.block import Block
+from edgegym.world.forest import Forest
+
+
+class RequestType(Block):
+    """Requests that share a prefix path, lengths, a family and a target."""
+
+    name: str = Field(min_length=1)
+    """Unique among request types."""
+    path: str | None = None
+    """The deepest vertex whose prefix the prompt starts with; none if nothing is reusable."""
+    input_tokens: PositiveInt
+    """Prompt length."""
+    output_tokens: PositiveInt = 1
+    """Generated tokens."""
+    family: str = Field(min_length=1)
+    """The family for which demand is observed."""
+    share: float = Field(gt=0, le=1)
+    """Share of all requests; the shares add up to 1."""
+    ttft_target_s: PositiveFloat | None = None
+    """Its own TTFT target; by default that of the objective."""
+
+
+class Profile(Block):
+    """A set of vertices that a node can hold, closed under ancestors by construction."""
+
+    name: str = Field(min_length=1)
+    """Unique among profiles."""
+    vertices: tuple[str, ...] = ()
+    """Vertices; their ancestors are held too."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The sets that nodes can hold, and what each is worth to each request type.
+
+    A *holding* is a set that a node may really hold: one of the S profiles, or the intersection of
+    two of them while a move is under way. The first S holdings are the profiles, in order.
+    """
+
+    forest: Forest
+    """The prefix forest."""
+    request_types: tuple[RequestType, ...]
+    """Q request types."""
+    profiles: tuple[Profile, ...]
+    """S profiles."""
+
+    @cached_property
+    def profile_sets(self) -> tuple[frozenset[str], ...]:
+        """The vertex set of each profile."""
+        return tuple(self.forest.closure(profile.vertices) for profile in self.profiles)
+
+    @cached_property
+    def holdings(self) -> tuple[frozenset[str], ...]:
+        """The profiles' vertex sets, then their distinct pairwise intersections."""
+        found = list(self.profile_sets)
+        seen = set(found)
+        for first in self.profile_sets:
+            for second in self.profile_sets:
+                both = first & second
+                if both not in seen:
+                    seen.add(both)
+                    found.append(both)
+        return tuple(found)
+
+    @cached_property
+    def meet(self) -> NDArray[np.int64]:
+        """Index of the holding that is left when a node goes from one profile to another, [S, S]."""
+        index: dict[frozenset[str], int] = {}
+        for position, held in enumerate(self.holdings):
+            index.setdefault(held, position)
+        table = np.array(
+            [[index[a & b] for b in self.profile_sets] for a in self.profile_sets], dtype=np.int64
+        )
+        # Two profiles may be the same set; staying put must name the profile itself.
+        np.fill_diagonal(table, np.arange(len(self.profiles)))
+        return table
+
+    @cached_property
+    def move_bytes(self) -> NDArray[np.int64]:
+        """Bytes to transfer to go from one profile to another, ``[S, S]`` (from, to)."""
+        return np.array(
+            [
+                [self.forest.total_bytes(b - a) for b in self.profile_sets]
+                for a in self.profile_sets
+            ],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def holding_bytes(self) -> NDArray[np.int64]:
+        """Bytes of each holding, ``[H]`` (eq. 4)."""
+        return np.array([self.forest.total_bytes(held) for held in self.holdings], dtype=np.int64)
+
+    @cached_property
+    def hit_tokens(self) -> NDArray[np.float64]:
+        """Cached prefix of each request type on each holding, tokens ``[H, Q]`` (eq. 3).
+
+        At most the input length minus one: the last token must be computed to emit another.
+        """
+        paths = [self.forest.path(item.path) for item in self.request_types]
+        limits = [item.input_tokens - 1 for item in self.request_types]
+        return np.array(
+            [
+                [
+                    min(self.forest.hit_depth(held, path), limit)
+                    for path, limit in zip(paths, limits, strict=True)
+                ]
+                for held in self.holdings
+            ],
+            dtype=np.float64,
+        )
+
+
+def family_names(request_types: Sequence[RequestType]) -> tuple[str, ...]:
+    """Return the families in order of first appearance."""
+    return tuple(dict.fromkeys(item.family for item in request_types))

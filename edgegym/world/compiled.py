@@ -1,0 +1,218 @@
+"""A scenario as plain arrays: what compiled kernels read."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot
+from edgegym.world.operations import LoadAwareRouting, LognormalService
+
+if TYPE_CHECKING:
+    from edgegym.world.scenario import Scenario
+
+ROUTER_KINDS = ("nearest", "prefix_aware", "load_aware")
+WAIT_KINDS = ("backlog", "measured", "tier")
+SERVICE_KINDS = ("exponential", "deterministic", "lognormal")
+
+
+class World(NamedTuple):
+    """Everything a kernel needs to know of a scenario; never changes.
+
+    S profiles, H holdings (the first S are the profiles, the rest their distinct intersections),
+    Q request types, F families.
+    """
+
+    width_km: float
+    height_km: float
+    periodic: bool
+    max_nodes: int
+    mean_nodes: float
+    radio_xi: float
+    radio_alpha: float
+    radio_base_s: float
+    num_profiles: int
+    num_types: int
+    num_families: int
+    num_holdings: int
+    type_family: NDArray[np.int64]  # [Q]
+    type_share: NDArray[np.float64]  # [Q] long-run mean, adds up to 1
+    type_share_in_family: NDArray[np.float64]  # [Q] given its family, adds up to 1 in each
+    type_target_s: NDArray[np.float64]  # [Q]
+    family_share: NDArray[np.float64]  # [F] long-run mean
+    family_base_share: NDArray[np.float64]  # [F] before modulations
+    input_tokens: NDArray[np.float64]  # [Q]
+    output_tokens: NDArray[np.float64]  # [Q]
+    decode_occupancy_s: NDArray[np.float64]  # [Q]
+    cold_prefill_s: NDArray[np.float64]  # [Q] without a hit
+    hit_tokens: NDArray[np.float64]  # [H, Q]
+    prefill_s: NDArray[np.float64]  # [H, Q]
+    min_prefill_s: NDArray[np.float64]  # [Q] over holdings
+    meet: NDArray[np.int64]  # [S, S] holding left when going from the first to the second
+    move_bytes: NDArray[np.int64]  # [S, S] from, to
+    holding_bytes: NDArray[np.int64]  # [H]
+    slots: NDArray[np.int64]  # [S]
+    slot_service_rate: NDArray[np.float64]  # [H] 1/s, at the long-run mix of types
+    usable_bytes: int
+    runtime_bytes_per_sequence: int
+    initial_mix: NDArray[np.float64]  # [S]
+    budget_bytes_per_s: float
+    burst_bytes: int
+    backhaul_bytes_per_s: float
+    telemetry_period_s: float
+    telemetry_ewma_s: float
+    predict_on_route: bool
+    router_kind: int  # index into ROUTER_KINDS
+    wait_kind: int  # index into WAIT_KINDS
+    service_kind: int  # index into SERVICE_KINDS
+    service_sigma: float
+    base_rate_per_s: float  # over the region, before modulations
+    mean_rate_per_s: float  # over the region, long-run mean with flash crowds
+    diurnal: NDArray[np.float64]  # [n, 3] amplitude, period_s, phase in turns (NaN: random)
+    drift: NDArray[np.float64]  # [n <= 1, 2] zipf exponent, period_s
+    drift_member: NDArray[np.bool_]  # [F]
+    hotspot: NDArray[np.float64]  # [n <= 1, 4] concentration, sigma_km, orbit_radius_km, period_s
+    hotspot_order: NDArray[np.int64]  # [F] position among the members, -1 for uniform families
+    flash: NDArray[np.float64]  # [n <= 1, 4] interval_s, duration_s, magnitude, sigma_km
+    flash_member: NDArray[np.bool_]  # [F]
+    epoch_s: float
+    warmup_s: float
+
+
+def _members(scenario: "Scenario", families: tuple[str, ...] | None) -> NDArray[np.bool_]:
+    return np.array([families is None or name in families for name in scenario.family_names])
+
+
+def _long_run_family_share(
+    base: NDArray[np.float64],
+    drift_member: NDArray[np.bool_],
+    flash: NDArray[np.float64],
+    flash_member: NDArray[np.bool_],
+) -> tuple[NDArray[np.float64], float]:
+    """Return the mean family shares, ``[F]``, and the mean rate relative to the base rate."""
+    share = base.copy()
+    if drift_member.any():
+        share[drift_member] = base[drift_member].sum() / drift_member.sum()
+    extra = 0.0
+    if len(flash):
+        interval_s, duration_s, magnitude, _ = flash[0]
+        extra = magnitude * duration_s / interval_s
+        share = share + extra * flash_member / flash_member.sum()
+    return share / share.sum(), 1.0 + extra
+
+
+def compile_world(scenario: "Scenario") -> World:
+    """Return the plain arrays of a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Any valid scenario.
+
+    Returns
+    -------
+    World
+        Arrays of float64, int64 or bool. They stay writable: pickling forgets the flag, and Numba
+        would compile every kernel again for the other type.
+    """
+    catalogue, demand = scenario.catalogue, scenario.demand
+    types = scenario.request_types
+    families = scenario.family_names
+    type_family = np.array([families.index(item.family) for item in types], dtype=np.int64)
+    share = np.array([item.share for item in types])
+    share = share / share.sum()
+    base_share = np.zeros(len(families))
+    np.add.at(base_share, type_family, share)
+    none = np.zeros(len(families), dtype=np.bool_)
+
+    diurnal = np.array(
+        [
+            (item.amplitude, item.period_s, np.nan if item.phase is None else item.phase)
+            for item in demand.modulations
+            if isinstance(item, Diurnal)
+        ]
+    ).reshape(-1, 3)
+    drift, drift_member = np.empty((0, 2)), none
+    hotspot, hotspot_member = np.empty((0, 4)), none
+    flash, flash_member = np.empty((0, 4)), none
+    for item in demand.modulations:
+        if isinstance(item, Drift):
+            drift = np.array([(item.zipf_exponent, item.period_s)])
+            drift_member = _members(scenario, item.families)
+        elif isinstance(item, Hotspot):
+            hotspot = np.array(
+                [(item.concentration, item.sigma_km, item.orbit_radius_km, item.period_s)]
+            )
+            hotspot_member = _members(scenario, item.families)
+        elif isinstance(item, FlashCrowd):
+            flash = np.array([(item.interval_s, item.duration_s, item.magnitude, item.sigma_km)])
+            flash_member = _members(scenario, item.families)
+    family_share, relative_rate = _long_run_family_share(
+        base_share, drift_member, flash, flash_member
+    )
+    in_family = share / base_share[type_family]
+    type_share = family_share[type_family] * in_family
+    prefill = scenario.prefill_s(catalogue.hit_tokens)
+    occupancy = prefill + scenario.decode_occupancy_s
+    base_rate = scenario.request_intensity * scenario.region.area_km2
+    routing = scenario.routing
+    wait = routing.advertised_wait if isinstance(routing, LoadAwareRouting) else "backlog"
+
+    return World(
+        width_km=scenario.region.width_km,
+        height_km=scenario.region.height_km,
+        periodic=scenario.region.periodic,
+        max_nodes=scenario.max_nodes,
+        mean_nodes=scenario.mean_nodes,
+        radio_xi=scenario.radio.xi,
+        radio_alpha=scenario.radio.alpha,
+        radio_base_s=scenario.radio.base_s,
+        num_profiles=len(scenario.profiles),
+        num_types=len(types),
+        num_families=len(families),
+        num_holdings=len(catalogue.holdings),
+        type_family=type_family,
+        type_share=type_share,
+        type_share_in_family=in_family,
+        type_target_s=scenario.ttft_target_s.copy(),
+        family_share=family_share,
+        family_base_share=base_share,
+        input_tokens=np.array([item.input_tokens for item in types], dtype=np.float64),
+        output_tokens=np.array([item.output_tokens for item in types], dtype=np.float64),
+        decode_occupancy_s=scenario.decode_occupancy_s.copy(),
+        cold_prefill_s=scenario.prefill_s(np.zeros(len(types))),
+        hit_tokens=catalogue.hit_tokens.copy(),
+        prefill_s=prefill,
+        min_prefill_s=prefill.min(axis=0),
+        meet=catalogue.meet.copy(),
+        move_bytes=catalogue.move_bytes.copy(),
+        holding_bytes=catalogue.holding_bytes.copy(),
+        slots=np.array(scenario.concurrency, dtype=np.int64),
+        slot_service_rate=1.0 / (occupancy @ type_share),
+        usable_bytes=scenario.hardware.usable_bytes,
+        runtime_bytes_per_sequence=scenario.runtime_bytes_per_sequence,
+        initial_mix=scenario.initial_mix.copy(),
+        budget_bytes_per_s=scenario.migration.budget_bytes_per_s,
+        burst_bytes=scenario.migration.burst_bytes,
+        backhaul_bytes_per_s=scenario.backhaul.rate_bytes_per_s,
+        telemetry_period_s=scenario.telemetry.period_s,
+        telemetry_ewma_s=scenario.telemetry.ewma_s,
+        predict_on_route=scenario.telemetry.predict_on_route,
+        router_kind=ROUTER_KINDS.index(routing.kind),
+        wait_kind=WAIT_KINDS.index(wait),
+        service_kind=SERVICE_KINDS.index(scenario.service.kind),
+        service_sigma=(
+            scenario.service.sigma if isinstance(scenario.service, LognormalService) else 0.0
+        ),
+        base_rate_per_s=base_rate,
+        mean_rate_per_s=base_rate * relative_rate,
+        diurnal=diurnal,
+        drift=drift,
+        drift_member=drift_member,
+        hotspot=hotspot,
+        hotspot_order=np.where(hotspot_member, np.cumsum(hotspot_member) - 1, -1),
+        flash=flash,
+        flash_member=flash_member,
+        epoch_s=scenario.control.epoch_s,
+        warmup_s=scenario.initial.warmup_s,
+    )

@@ -1,0 +1,69 @@
+"""Errors about a scenario, in words that name the field, the value and the rule."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+
+class ScenarioError(ValueError):
+    """A scenario was refused: the message names the dotted path, the value and the rule."""
+
+
+def _walk(document: Any, location: Sequence[int | str]) -> str:
+    """Return a dotted path in which list items appear by name where they have one."""
+    parts: list[str] = []
+    here = document
+    for key in location:
+        if isinstance(here, Mapping):
+            if key not in here:
+                # A union's tag or a missing key: only the latter is something the user can write.
+                if key == location[-1]:
+                    parts.append(str(key))
+                continue
+            here = here[key]
+            parts.append(str(key))
+        elif isinstance(here, Sequence) and not isinstance(here, str) and isinstance(key, int):
+            here = here[key] if key < len(here) else None
+            name = here.get("name") if isinstance(here, Mapping) else None
+            parts.append(str(name) if name is not None else str(key))
+        elif isinstance(key, int) or key == location[-1]:
+            parts.append(str(key))
+    return ".".join(parts)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def scenario_error(error: ValidationError, document: Any) -> ScenarioError:
+    """Turn pydantic's report into one message of ours.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+        What the models refused.
+    document : Any
+        The mapping that was validated, to name list items by their names.
+
+    Returns
+    -------
+    ScenarioError
+        One line for each refused field: ``path = value: rule``.
+    """
+    lines = []
+    for item in error.errors(include_url=False):
+        path = _walk(document, item["loc"])
+        kind = item["type"]
+        rule = item["msg"].removeprefix("Value error, ")
+        if kind == "extra_forbidden":
+            lines.append(f"{path}: unknown key; remove it or correct its spelling")
+        elif kind == "missing":
+            lines.append(f"{path}: missing, but required")
+        elif kind == "value_error" and isinstance(item["input"], Mapping | list | tuple):
+            lines.append(f"{path}: {rule}" if path else rule)
+        else:
+            lines.append(f"{path} = {_shown(item['input'])}: {rule}")
+    unique = list(dict.fromkeys(lines))
+    return ScenarioError("\n".join(unique))

@@ -1,0 +1,122 @@
+"""A node's GPU: memory, prefill time and decode time."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from edgegym.world.block import Block
+from edgegym.world.hardware_presets import hardware_figures
+
+Attention = Literal["residual", "context"]
+
+
+class Prefill(Block):
+    """Time to compute the tokens of a prompt that are not cached (eq. 11)."""
+
+    linear_s: float = Field(ge=0)
+    """Seconds per new token."""
+    quadratic_s: float = Field(default=0.0, ge=0)
+    """Seconds per squared token (attention)."""
+    floor_s: float = Field(default=0.0, ge=0)
+    """Least value of the linear part when there is at least one new token."""
+    attention: Attention = "residual"
+    """Whether new tokens attend to each other only (residual) or to the cached ones too (context)."""
+
+
+def prefill_s(
+    prefill: Prefill, input_tokens: ArrayLike, hit_tokens: ArrayLike
+) -> NDArray[np.float64]:
+    """Return the prefill time of prompts of which a prefix is cached (eq. 11).
+
+    Parameters
+    ----------
+    prefill : Prefill
+        The GPU's coefficients.
+    input_tokens, hit_tokens : array_like
+        Prompt length and cached prefix, tokens; they broadcast.
+
+    Returns
+    -------
+    numpy.ndarray
+        Seconds, float64, in the broadcast shape.
+    """
+    length = np.asarray(input_tokens, dtype=np.float64)
+    hit = np.asarray(hit_tokens, dtype=np.float64)
+    new = length - hit
+    linear = np.where(new > 0, np.maximum(prefill.linear_s * new, prefill.floor_s), 0.0)
+    pairs = new**2 if prefill.attention == "residual" else length**2 - hit**2
+    return linear + prefill.quadratic_s * pairs
+
+
+class OccupancyDecode(Block):
+    """Decode occupancy stated directly, the same for every request type."""
+
+    kind: Literal["occupancy"] = "occupancy"
+    occupancy_s: PositiveFloat
+    """Seconds for which a sequence holds its slot after its prefill."""
+
+    def seconds(self, output_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the decode occupancy of each request type, seconds ``[Q]``."""
+        return np.full(output_tokens.shape, self.occupancy_s)
+
+
+class TpotDecode(Block):
+    """Decode occupancy from the time per output token at a stated batch size."""
+
+    kind: Literal["tpot"] = "tpot"
+    tpot_s: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
+    """Seconds per output token by batch size."""
+    batch: PositiveInt = 16
+    """Batch size at which the table is read (linear between rows, constant outside them)."""
+
+    def seconds(self, output_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the decode occupancy of each request type, seconds ``[Q]``."""
+        batches = sorted(self.tpot_s)
+        tpot = np.interp(self.batch, batches, [self.tpot_s[batch] for batch in batches])
+        return output_tokens * tpot
+
+
+Decode = Annotated[OccupancyDecode | TpotDecode, Field(discriminator="kind")]
+
+
+class Hardware(Block):
+    """What one node has: memory in integer bytes, prefill and decode speed."""
+
+    preset: str | None = None
+    """Name of a figure set (see ``edgegym.world.hardware_presets``); other keys override it."""
+    memory_bytes: PositiveInt
+    """Memory for weights, persistent state and running sequences together."""
+    weights_bytes: int = Field(default=0, ge=0)
+    """Model weights, taken off the memory first."""
+    kv_bytes_per_token: PositiveInt
+    """KV cache of one token."""
+    runtime_bytes_per_sequence: PositiveInt | None = None
+    """Memory of one running sequence; by default the KV of the mean input plus output."""
+    prefill: Prefill
+    """Prefill time."""
+    decode: Decode
+    """Decode occupancy."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_preset(cls, document: Any) -> Any:
+        if not isinstance(document, dict) or document.get("preset") is None:
+            return document
+        figures = hardware_figures(document["preset"]).as_hardware()
+        return figures | document
+
+    @model_validator(mode="after")
+    def _weights_leave_room(self) -> "Hardware":
+        if self.weights_bytes >= self.memory_bytes:
+            raise ValueError(
+                f"weights_bytes = {self.weights_bytes}: must be below memory_bytes = "
+                f"{self.memory_bytes}, or nothing can run"
+            )
+        return self
+
+    @property
+    def usable_bytes(self) -> int:
+        """Memory left for persistent state and running sequences, bytes (M in theory)."""
+        return self.memory_bytes - self.weights_bytes

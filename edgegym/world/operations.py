@@ -1,0 +1,165 @@
+"""The smaller blocks of a scenario: region, nodes, radio, routing, migration, control, objective."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from edgegym.world.block import Block
+
+
+class Region(Block):
+    """The area that is served, a rectangle."""
+
+    width_km: PositiveFloat
+    """Extent in x."""
+    height_km: PositiveFloat
+    """Extent in y."""
+    periodic: bool = True
+    """Whether opposite edges meet (a torus: no boundary effects)."""
+
+    @property
+    def area_km2(self) -> float:
+        """Area in km²."""
+        return self.width_km * self.height_km
+
+
+class Nodes(Block):
+    """How many edge nodes there are; their places are uniform in the region."""
+
+    count: PositiveInt | None = None
+    """A fixed number of nodes."""
+    density_per_km2: PositiveFloat | None = None
+    """Mean density of a Poisson number of nodes; give this or ``count``."""
+    max_count: PositiveInt | None = None
+    """Largest Poisson number (larger and empty draws are redrawn); default the 0.9999 quantile."""
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Nodes":
+        if (self.count is None) == (self.density_per_km2 is None):
+            raise ValueError(
+                f"count = {self.count}, density_per_km2 = {self.density_per_km2}: give exactly one"
+            )
+        if self.count is not None and self.max_count is not None:
+            raise ValueError(
+                f"max_count = {self.max_count}: only for a Poisson number of nodes, not with count"
+            )
+        return self
+
+
+class Radio(Block):
+    """Radio latency base_s + xi · r^alpha at distance r km (eq. 9)."""
+
+    xi: PositiveFloat
+    """Seconds per km^alpha."""
+    alpha: PositiveFloat
+    """Exponent of the distance."""
+    base_s: float = Field(default=0.0, ge=0)
+    """Latency at distance 0."""
+
+
+class NearestRouting(Block):
+    """Each request goes to the nearest node."""
+
+    kind: Literal["nearest"] = "nearest"
+
+
+class PrefixAwareRouting(Block):
+    """Each request goes where radio plus residual prefill is least."""
+
+    kind: Literal["prefix_aware"] = "prefix_aware"
+
+
+class LoadAwareRouting(Block):
+    """Each request goes where radio plus residual prefill plus advertised wait is least."""
+
+    kind: Literal["load_aware"] = "load_aware"
+    advertised_wait: Literal["backlog", "measured", "tier"] = "backlog"
+    """From the node's backlog, an average of measured waits, or the tier's analytic mean."""
+
+
+Routing = Annotated[
+    NearestRouting | PrefixAwareRouting | LoadAwareRouting, Field(discriminator="kind")
+]
+
+
+class Telemetry(Block):
+    """What the router knows of the nodes' load, and how old it is."""
+
+    period_s: float = Field(default=0.0, ge=0)
+    """Reports come at multiples of this; 0 means live."""
+    predict_on_route: bool = False
+    """Whether the router adds what it has sent since the last report."""
+    ewma_s: PositiveFloat = 10.0
+    """Time constant of the measured wait."""
+
+
+class Migration(Block):
+    """The token bucket from which moves are paid, in bytes that must be transferred."""
+
+    budget_bytes_per_s: float = Field(gt=0)
+    """Refill rate."""
+    burst_bytes: PositiveInt
+    """Size of the bucket, full at the start."""
+
+
+class Backhaul(Block):
+    """The link over which persistent state reaches a node."""
+
+    rate_bytes_per_s: PositiveFloat
+    """Fixed rate of each transfer."""
+
+
+class ExponentialService(Block):
+    """Occupancy times an exponential mark: the M/M/c of the theory."""
+
+    kind: Literal["exponential"] = "exponential"
+
+
+class DeterministicService(Block):
+    """Occupancy as computed."""
+
+    kind: Literal["deterministic"] = "deterministic"
+
+
+class LognormalService(Block):
+    """Prefill as computed, decode times a lognormal mark of mean 1."""
+
+    kind: Literal["lognormal"] = "lognormal"
+    sigma: PositiveFloat = 0.5
+    """Standard deviation of the logarithm of the mark."""
+
+
+Service = Annotated[
+    ExponentialService | DeterministicService | LognormalService, Field(discriminator="kind")
+]
+
+
+class Initial(Block):
+    """How an episode starts."""
+
+    mix: dict[str, float]
+    """Share of nodes by profile name; unnamed profiles have none."""
+    warmup_s: float = Field(default=20.0, ge=0)
+    """Traffic before the first decision, not rewarded."""
+
+
+class Control(Block):
+    """When the agent acts."""
+
+    epoch_s: PositiveFloat = 5.0
+    """Length of one control epoch."""
+    horizon_epochs: PositiveInt = 120
+    """Epochs in an episode."""
+    moves_per_epoch: PositiveInt = 1
+    """Moves that can be started at each epoch."""
+
+
+class Objective(Block):
+    """What is rewarded."""
+
+    kind: Literal["coverage", "squashed_ttft", "goodput"] = "coverage"
+    """Share of requests within target, squashed mean TTFT, or tokens of requests within target."""
+    ttft_target_s: PositiveFloat
+    """TTFT target of the request types that do not state their own."""
+    migration_weight: float = Field(default=0.0, ge=0)
+    """Price of moving as many bytes as the whole fleet's memory."""

@@ -1,0 +1,69 @@
+"""Dotted overrides of a scenario document."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from edgegym.world.errors import ScenarioError
+
+# Giving one of these says that its alternative no longer holds.
+_ALTERNATIVES = {
+    ("nodes", "count"): ("density_per_km2", "max_count"),
+    ("nodes", "density_per_km2"): ("count",),
+    ("demand", "rate_per_node"): ("request_intensity",),
+    ("demand", "request_intensity"): ("rate_per_node",),
+}
+
+
+def _descend(here: Any, key: str, path: str) -> Any:
+    if isinstance(here, Mapping):
+        if key in here:
+            return here[key]
+        known = ", ".join(map(str, here))
+    elif isinstance(here, list):
+        for position, item in enumerate(here):
+            name = item.get("name", item.get("kind")) if isinstance(item, Mapping) else None
+            if key in (name, str(position)):
+                return item
+        names = [item.get("name", item.get("kind")) for item in here if isinstance(item, Mapping)]
+        known = ", ".join(map(str, names))
+    else:
+        known = "nothing, it is a plain value"
+    raise ScenarioError(f"override '{path}': there is no '{key}' here (known: {known})")
+
+
+def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a scenario document with the values at some dotted paths replaced.
+
+    Parameters
+    ----------
+    document : dict
+        As :meth:`Scenario.document` gives it.
+    overrides : mapping
+        Dotted path to new value. List items are addressed by ``name``, modulations by ``kind``.
+        Setting one of two exclusive fields (such as ``nodes.count`` and ``nodes.density_per_km2``)
+        removes the other; setting a ``kind`` or ``hardware.preset`` starts its whole block anew.
+
+    Raises
+    ------
+    ScenarioError
+        If the path up to its last part does not exist. Whether the last part is a known field is
+        checked when the scenario is built.
+    """
+    changed = copy.deepcopy(document)
+    for path, value in overrides.items():
+        *above, last = path.split(".")
+        here: Any = changed
+        for key in above:
+            here = _descend(here, key, path)
+        if isinstance(here, list):
+            here[here.index(_descend(here, last, path))] = value
+        elif isinstance(here, dict):
+            if last == "kind" or (above == ["hardware"] and last == "preset"):
+                here.clear()
+            for other in _ALTERNATIVES.get((".".join(above), last), ()):
+                here.pop(other, None)
+            here[last] = value
+        else:
+            _descend(here, last, path)
+    return changed

@@ -1,0 +1,387 @@
+"""The scenario: one frozen, validated description of a world."""
+
+import json
+import math
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from edgegym.files import write_text
+from edgegym.world.block import Block
+from edgegym.world.catalogue import Catalogue, Profile, RequestType, family_names
+from edgegym.world.demand import Demand
+from edgegym.world.errors import ScenarioError, scenario_error
+from edgegym.world.forest import Forest, Vertex
+from edgegym.world.hardware import Hardware, prefill_s
+from edgegym.world.operations import (
+    Backhaul,
+    Control,
+    Initial,
+    LoadAwareRouting,
+    Migration,
+    Nodes,
+    Objective,
+    Radio,
+    Region,
+    Routing,
+    Service,
+    Telemetry,
+)
+from edgegym.world.overrides import apply_overrides
+
+if TYPE_CHECKING:
+    from edgegym.world.compiled import World
+    from edgegym.world.network import TieredNetwork
+
+_SHARE_TOLERANCE = 1e-6
+
+
+class Scenario(Block):
+    """One world: where nodes and requests are, what is reusable, what an agent may do.
+
+    Immutable; derived values (hit depths, slots, densities) are computed, never stored. Lossless to
+    and from YAML and JSON.
+
+    Raises
+    ------
+    ScenarioError
+        If a field is missing, unknown or out of range, or fields contradict each other. The message
+        names the dotted path, the value and the rule.
+    """
+
+    name: str = Field(min_length=1)
+    """Short name, used in tables and manifests."""
+    description: str = ""
+    """Why this world exists."""
+    region: Region
+    """The area."""
+    nodes: Nodes
+    """The edge nodes."""
+    forest: tuple[Vertex, ...] = ()
+    """Vertices of the prefix forest."""
+    request_types: tuple[RequestType, ...] = Field(min_length=1)
+    """What is asked."""
+    profiles: tuple[Profile, ...] = Field(min_length=1)
+    """What a node can hold."""
+    hardware: Hardware
+    """Every node's GPU."""
+    radio: Radio
+    """Radio latency."""
+    demand: Demand
+    """Arrivals in space and time."""
+    routing: Routing = LoadAwareRouting()
+    """How a request finds its node."""
+    telemetry: Telemetry = Telemetry()
+    """What the router knows of the load."""
+    migration: Migration
+    """The budget of moves."""
+    backhaul: Backhaul
+    """The link that carries them."""
+    service: Service
+    """The law of service times."""
+    initial: Initial
+    """Start of an episode."""
+    control: Control = Control()
+    """Epochs."""
+    objective: Objective
+    """Reward and target."""
+    evaluation_seeds: tuple[int, ...] = Field(default=tuple(range(10000, 10020)), min_length=1)
+    """Seeds kept for evaluation; training refuses them."""
+
+    def __init__(self, **document: Any) -> None:
+        try:
+            super().__init__(**document)
+        except ValidationError as error:
+            raise scenario_error(error, document) from None
+
+    @field_validator("request_types", "profiles")
+    @classmethod
+    def _unique_names(cls, items: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
+        names = [item.name for item in items]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{info.field_name}: name '{name}' stands twice; names are unique")
+        return items
+
+    @field_validator("evaluation_seeds")
+    @classmethod
+    def _distinct_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if min(seeds) < 0 or len(set(seeds)) < len(seeds):
+            raise ValueError("seeds are distinct and not negative")
+        return seeds
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        self._check_names()
+        self._check_shares()
+        self._check_fit()
+        return self
+
+    def _check_names(self) -> None:
+        forest = self.catalogue.forest
+        for item in self.request_types:
+            if item.path is not None and item.path not in forest:
+                raise ValueError(
+                    f"request_types.{item.name}.path = '{item.path}': no vertex has this name"
+                )
+        for profile in self.profiles:
+            for vertex in profile.vertices:
+                if vertex not in forest:
+                    raise ValueError(
+                        f"profiles.{profile.name}.vertices: no vertex is named '{vertex}'"
+                    )
+        for modulation in self.demand.modulations:
+            for family in getattr(modulation, "families", None) or ():
+                if family not in self.family_names:
+                    raise ValueError(
+                        f"demand.modulations.{modulation.kind}.families: no request type has the "
+                        f"family '{family}' (known: {', '.join(self.family_names)})"
+                    )
+        for name in self.initial.mix:
+            if name not in self.profile_names:
+                raise ValueError(
+                    f"initial.mix.{name}: no profile has this name "
+                    f"(known: {', '.join(self.profile_names)})"
+                )
+
+    def _check_shares(self) -> None:
+        total = math.fsum(item.share for item in self.request_types)
+        if abs(total - 1) > _SHARE_TOLERANCE:
+            raise ValueError(f"request_types: the shares add up to {total:.9g}; they must add to 1")
+        mix = self.initial.mix
+        if any(share < 0 for share in mix.values()):
+            raise ValueError(f"initial.mix = {mix}: shares must not be negative")
+        if abs(math.fsum(mix.values()) - 1) > _SHARE_TOLERANCE:
+            raise ValueError(
+                f"initial.mix: the shares add up to {math.fsum(mix.values()):.9g}; "
+                "they must add to 1"
+            )
+
+    def _check_fit(self) -> None:
+        usable, runtime = self.hardware.usable_bytes, self.runtime_bytes_per_sequence
+        for profile, state, slots in zip(
+            self.profiles, self.state_bytes, self.concurrency, strict=True
+        ):
+            if slots < 1:
+                raise ValueError(
+                    f"concurrency of profile '{profile.name}' is {max(slots, 0)}: state "
+                    f"{state / 1e9:.3g} GB + one sequence {runtime / 1e9:.3g} GB exceed the usable "
+                    f"memory {usable / 1e9:.3g} GB"
+                )
+
+    # Names and sizes
+
+    @property
+    def profile_names(self) -> tuple[str, ...]:
+        """Names of the S profiles."""
+        return tuple(profile.name for profile in self.profiles)
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """Names of the Q request types."""
+        return tuple(item.name for item in self.request_types)
+
+    @cached_property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the F families, in order of first appearance."""
+        return family_names(self.request_types)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """Hit depths, bytes and holdings of the profiles."""
+        forest = Forest(self.forest, self.hardware.kv_bytes_per_token)
+        return Catalogue(forest, self.request_types, self.profiles)
+
+    @cached_property
+    def runtime_bytes_per_sequence(self) -> int:
+        """Memory of one running sequence, bytes (m_run)."""
+        if self.hardware.runtime_bytes_per_sequence is not None:
+            return self.hardware.runtime_bytes_per_sequence
+        tokens = math.fsum(
+            item.share * (item.input_tokens + item.output_tokens) for item in self.request_types
+        )
+        return math.ceil(self.hardware.kv_bytes_per_token * tokens)
+
+    @cached_property
+    def state_bytes(self) -> tuple[int, ...]:
+        """Bytes of persistent state of each profile, ``[S]`` (eq. 4)."""
+        return tuple(int(size) for size in self.catalogue.holding_bytes[: len(self.profiles)])
+
+    @cached_property
+    def concurrency(self) -> tuple[int, ...]:
+        """Sequences that run at once beside each profile, ``[S]`` (eq. 12)."""
+        usable, runtime = self.hardware.usable_bytes, self.runtime_bytes_per_sequence
+        return tuple((usable - size) // runtime for size in self.state_bytes)
+
+    # Fleet and demand
+
+    @property
+    def mean_nodes(self) -> float:
+        """Expected number of nodes."""
+        if self.nodes.count is not None:
+            return float(self.nodes.count)
+        assert self.nodes.density_per_km2 is not None
+        return self.nodes.density_per_km2 * self.region.area_km2
+
+    @property
+    def density_per_km2(self) -> float:
+        """Expected nodes per km²."""
+        return self.mean_nodes / self.region.area_km2
+
+    @cached_property
+    def max_nodes(self) -> int:
+        """Most nodes that an episode can have; array axes have this length."""
+        if self.nodes.count is not None:
+            return self.nodes.count
+        if self.nodes.max_count is not None:
+            return self.nodes.max_count
+        from scipy.special import pdtrik
+
+        return max(1, math.ceil(float(pdtrik(0.9999, self.mean_nodes))))
+
+    @property
+    def request_intensity(self) -> float:
+        """Base requests per second and km², before modulations (Λ)."""
+        if self.demand.request_intensity is not None:
+            return self.demand.request_intensity
+        assert self.demand.rate_per_node is not None
+        return self.demand.rate_per_node * self.density_per_km2
+
+    @cached_property
+    def initial_mix(self) -> NDArray[np.float64]:
+        """Share of nodes that start with each profile, ``[S]``, adds up to 1."""
+        shares = np.array([self.initial.mix.get(name, 0.0) for name in self.profile_names])
+        return shares / shares.sum()
+
+    @cached_property
+    def ttft_target_s(self) -> NDArray[np.float64]:
+        """TTFT target of each request type, seconds ``[Q]``."""
+        default = self.objective.ttft_target_s
+        return np.array([item.ttft_target_s or default for item in self.request_types])
+
+    def prefill_s(self, hit_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the prefill time of each request type given its hit, seconds ``[..., Q]``."""
+        lengths = np.array([item.input_tokens for item in self.request_types], dtype=np.float64)
+        return prefill_s(self.hardware.prefill, lengths, hit_tokens)
+
+    @cached_property
+    def decode_occupancy_s(self) -> NDArray[np.float64]:
+        """Decode occupancy of each request type, seconds ``[Q]``."""
+        outputs = np.array([item.output_tokens for item in self.request_types], dtype=np.float64)
+        return self.hardware.decode.seconds(outputs)
+
+    def compile(self) -> "World":
+        """Return the scenario as plain arrays for compiled kernels (cached)."""
+        return self._compiled
+
+    @cached_property
+    def _compiled(self) -> "World":
+        from edgegym.world.compiled import compile_world
+
+        return compile_world(self)
+
+    def tiered_network(self) -> "TieredNetwork":
+        """Return the analytic network of the scenario's long-run means.
+
+        The mix is ``initial.mix``; popularity, load and flash crowds enter with their averages over
+        time, places with their average over the region.
+        """
+        from edgegym.world.network import TieredNetwork
+
+        world = self.compile()
+        return TieredNetwork(
+            density_per_km2=self.density_per_km2,
+            request_intensity=world.mean_rate_per_s / self.region.area_km2,
+            profile_probabilities=self.initial_mix,
+            concurrency=self.concurrency,
+            input_tokens=world.input_tokens,
+            hit_tokens=world.hit_tokens[: len(self.profiles)],
+            type_probabilities=world.type_share,
+            prefill_linear_s=self.hardware.prefill.linear_s,
+            prefill_quadratic_s=self.hardware.prefill.quadratic_s,
+            prefill_floor_s=self.hardware.prefill.floor_s,
+            attention=self.hardware.prefill.attention,
+            decode_occupancy_s=world.decode_occupancy_s,
+            radio_xi=self.radio.xi,
+            radio_alpha=self.radio.alpha,
+            radio_base_s=self.radio.base_s,
+            state_bytes=self.state_bytes,
+        )
+
+    # Files
+
+    def document(self) -> dict[str, Any]:
+        """Return the scenario as plain mappings, lists and numbers."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the scenario as JSON, whole or not at all."""
+        write_text(path, json.dumps(self.document(), indent=2) + "\n")
+
+    def to_yaml(self, path: str | os.PathLike[str]) -> None:
+        """Write the scenario as YAML, whole or not at all."""
+        write_text(path, yaml.safe_dump(self.document(), sort_keys=False, allow_unicode=True))
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> "Scenario":
+        """Read a scenario from a JSON file; errors name the file and the field."""
+        return cls._from_text(path, json.loads, json.JSONDecodeError)
+
+    @classmethod
+    def from_yaml(cls, path: str | os.PathLike[str]) -> "Scenario":
+        """Read a scenario from a YAML file; errors name the file and the field."""
+        return cls._from_text(path, yaml.safe_load, yaml.YAMLError)
+
+    @classmethod
+    def _from_text(cls, path: Any, parse: Any, parse_error: type[Exception]) -> "Scenario":
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ScenarioError(f"scenario file {path}: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise ScenarioError(f"scenario file {path}: not UTF-8 text ({error.reason})") from None
+        try:
+            document = parse(text)
+        except parse_error as error:
+            raise ScenarioError(f"scenario file {path}: {error}") from None
+        return cls.from_document(document, source=f"scenario file {path}")
+
+    @classmethod
+    def from_document(cls, document: Any, source: str = "scenario") -> "Scenario":
+        """Build a scenario from plain mappings; ``source`` begins the error messages."""
+        if not isinstance(document, dict):
+            raise ScenarioError(f"{source}: must be a mapping, got {type(document).__name__}")
+        strange = [key for key in document if not isinstance(key, str)]
+        if strange:
+            raise ScenarioError(f"{source}: key {strange[0]!r} is not text")
+        try:
+            return cls(**document)
+        except ScenarioError as error:
+            raise ScenarioError(f"{source}: {error}") from None
+
+    def with_overrides(self, overrides: dict[str, Any]) -> "Scenario":
+        """Return a copy with some fields changed.
+
+        Parameters
+        ----------
+        overrides : dict
+            Dotted path to value, such as ``{"demand.rate_per_node": 4.0}``. Items of lists are
+            addressed by name: ``profiles.deep_1.vertices``.
+
+        Raises
+        ------
+        ScenarioError
+            If a path does not exist or the result is not a valid scenario.
+        """
+        return Scenario(**apply_overrides(self.document(), overrides)) if overrides else self
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of scenario documents."""
+        return cls.model_json_schema()
