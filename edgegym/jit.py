@@ -1,8 +1,8 @@
 """The one way edgegym compiles a function.
 
-Numba's on-disk cache looks only at the file of the compiled function: an edit in a callee that lives
-elsewhere goes unnoticed and the old machine code runs. So every kernel is cached in a folder named
-after a hash of all edgegym sources: any edit anywhere starts a fresh folder.
+Numba's on-disk cache looks only at the file of the compiled function: an edit in a callee that
+lives elsewhere goes unnoticed and the old machine code runs. So every kernel is cached in a folder
+named after a hash of all sources that hold kernels: an edit in any of them starts a fresh folder.
 """
 
 import hashlib
@@ -48,12 +48,14 @@ def _cache_root() -> Path:
 
 
 def _source_hash() -> str:
-    """Return a hash of every source file of the package, as names the cache folder."""
+    """Return a hash of the package's source files that use this module; it names the folder."""
     digest = hashlib.sha256()
     package = Path(__file__).parent
     for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode())
-        digest.update(path.read_bytes())
+        source = path.read_bytes()
+        if b"edgegym.jit" in source:
+            digest.update(str(path.relative_to(package)).encode())
+            digest.update(source)
     return digest.hexdigest()[:16]
 
 
@@ -101,7 +103,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     Parameters
     ----------
     function : callable
-        A function in Numba's nopython subset. Usable as ``@kernel`` and ``@kernel(inline="always")``.
+        A function in Numba's nopython subset; ``@kernel`` and ``@kernel(inline="always")`` work.
     **options
         Passed to :func:`numba.njit`; the defaults are ``cache=True, nogil=True,
         error_model="numpy"``.
@@ -115,7 +117,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return lambda target: kernel(target, **options)
     settings = {"cache": True, "nogil": True, "error_model": "numpy"} | options
     before = numba_config.CACHE_DIR
-    # Numba reads the folder once, while it decorates: restoring it leaves users' own functions alone.
+    # Numba reads the folder while it decorates: restoring it leaves users' own functions alone.
     numba_config.CACHE_DIR = str(cache_folder())
     try:
         return numba.njit(**settings)(function)

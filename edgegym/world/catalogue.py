@@ -75,7 +75,7 @@ class Catalogue:
 
     @cached_property
     def meet(self) -> NDArray[np.int64]:
-        """Index of the holding that is left when a node goes from one profile to another, [S, S]."""
+        """Index of the holding left when a node goes from one profile to another, ``[S, S]``."""
         index: dict[frozenset[str], int] = {}
         for position, held in enumerate(self.holdings):
             index.setdefault(held, position)

@@ -30,7 +30,7 @@ class Diurnal(Block):
 class Drift(Block):
     """Popularity that rotates: each family moves through the Zipf ranks once per period.
 
-    With n member families, family k is at rank position x = (π(k) + n (t / period_s + phase)) mod n
+    With n members, family k is at rank position x = (π(k) + n (t / period_s + phase)) mod n
     for a random permutation π and a random phase; its weight is Zipf(x), linear between the integer
     ranks, so that the members' weights always add up to the same sum. In the long run all members
     are equally popular.

@@ -22,7 +22,7 @@ class Prefill(Block):
     floor_s: float = Field(default=0.0, ge=0)
     """Least value of the linear part when there is at least one new token."""
     attention: Attention = "residual"
-    """Whether new tokens attend to each other only (residual) or to the cached ones too (context)."""
+    """Do new tokens attend to each other only (residual) or to the cached ones too (context)?"""
 
 
 def prefill_s(

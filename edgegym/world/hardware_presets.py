@@ -1,11 +1,11 @@
 """Figures of well-known models on well-known GPUs, with how far they can be trusted.
 
 They are roofline estimates, not measurements: prefill from dense peak FLOP/s times an assumed
-utilisation (linear and attention parts apart), decode from weights plus KV read per step over memory
-bandwidth times an assumed efficiency. Each row carries its assumptions. Against published profiling
-of the linear part at 1,024 tokens and more, the linear coefficient of the A100 row is within 6 %
-(8B model measured), those of the A40 and H100 rows within 10 % (7B model measured, scaled with the
-parameter count); for the other GPUs treat it as good to about 30 %.
+utilisation (linear and attention parts apart), decode from weights plus KV read per step over
+memory bandwidth times an assumed efficiency. Each row carries its assumptions. Against published
+profiling of the linear part at 1,024 tokens and more, the linear coefficient of the A100 row is
+within 6 % (8B model measured), those of the A40 and H100 rows within 10 % (7B model measured,
+scaled with the parameter count); for the other GPUs treat it as good to about 30 %.
 """
 
 from dataclasses import dataclass

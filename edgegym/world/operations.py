@@ -1,4 +1,4 @@
-"""The smaller blocks of a scenario: region, nodes, radio, routing, migration, control, objective."""
+"""The smaller blocks of a scenario: region, nodes, radio, routing, migration, control, goal."""
 
 from typing import Annotated, Literal
 

@@ -299,7 +299,7 @@ class Scenario(Block):
             density_per_km2=self.density_per_km2,
             request_intensity=world.mean_rate_per_s / self.region.area_km2,
             profile_probabilities=self.initial_mix,
-            concurrency=self.concurrency,
+            concurrency=np.array(self.concurrency),
             input_tokens=world.input_tokens,
             hit_tokens=world.hit_tokens[: len(self.profiles)],
             type_probabilities=world.type_share,
@@ -311,7 +311,7 @@ class Scenario(Block):
             radio_xi=self.radio.xi,
             radio_alpha=self.radio.alpha,
             radio_base_s=self.radio.base_s,
-            state_bytes=self.state_bytes,
+            state_bytes=np.array(self.state_bytes),
         )
 
     # Files
