@@ -98,7 +98,7 @@ def _long_run_family_share(
         interval_s, duration_s, magnitude, _ = flash[0]
         extra = magnitude * duration_s / interval_s
         share = share + extra * flash_member / flash_member.sum()
-    return share / share.sum(), 1.0 + extra
+    return share / share.sum(), float(1.0 + extra)
 
 
 def compile_world(scenario: "Scenario") -> World:

@@ -37,7 +37,7 @@ class Drift(Block):
     """
 
     kind: Literal["drift"] = "drift"
-    families: tuple[str, ...] | None = None
+    families: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Families that take part, by default all; the others keep their shares."""
     zipf_exponent: float = Field(ge=0)
     """Weight of rank r (from 1) is proportional to r to the power of minus this."""
@@ -54,7 +54,7 @@ class Hotspot(Block):
     """
 
     kind: Literal["hotspot"] = "hotspot"
-    families: tuple[str, ...] | None = None
+    families: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Families with a centre, by default all; the others stay uniform."""
     concentration: float = Field(gt=0, le=1)
     """Share of a member's requests that come from around its centre."""
@@ -75,7 +75,7 @@ class FlashCrowd(Block):
     """
 
     kind: Literal["flash_crowd"] = "flash_crowd"
-    families: tuple[str, ...] | None = None
+    families: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Families that can draw a crowd, by default all."""
     interval_s: PositiveFloat
     """One flash in each interval of this length."""

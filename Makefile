@@ -1,0 +1,72 @@
+# Needs Python 3.11 or newer and make. `make` alone lists what there is to do.
+
+PYTHON ?= python3
+VENV ?= .venv
+# Test processes; `make test JOBS=0` runs the tests in one.
+JOBS ?= 2
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' \
+	| while IFS="$$(printf '\t')" read -r target text; do printf '  make %-12s %s\n' "$$target" "$$text"; done
+
+.PHONY: install
+install: $(INSTALLED) ## Make the virtual environment and install edgegym into it
+
+# A finished installation leaves a stamp, so that it happens once and again only when these files change.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit("edgegym needs Python 3.11 or newer, but \"$(PYTHON)\" is %s. Name another one: make PYTHON=python3.12" % v if sys.version_info < (3, 11) else 0)'
+	@echo "Making a virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing edgegym and its tested dependencies; a first time takes minutes and downloads PyTorch ..."
+	@$(PIP_INSTALL) -c constraints.txt --editable '.[sb3,dev]'
+	@touch $@
+	@echo "Installed."
+
+.PHONY: demo
+demo: $(INSTALLED) ## Train an agent, compare it with the analytic baseline, report in runs/demo
+	$(BIN)/python -m agents demo
+
+.PHONY: test
+test: $(INSTALLED) ## Run the tests, then those of the kernels once more as plain Python
+	$(PYTEST) -n $(JOBS)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(JOBS) -m "twin and not slow"
+
+.PHONY: test-slow
+test-slow: $(INSTALLED) ## Run the studies that take minutes
+	$(PYTEST) -m slow
+
+.PHONY: wheel-test
+wheel-test: $(INSTALLED) ## Build the wheel and try it in a new environment elsewhere
+	$(PYTEST) -m wheel tests/packaging
+
+.PHONY: lint
+lint: $(INSTALLED) ## Check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(INSTALLED) ## Fix style where that can be done automatically
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: check
+check: lint test ## Run lint, then the tests
+
+.PHONY: bench
+bench: $(INSTALLED) ## Measure the speed of simulator, environment and equilibrium
+	$(BIN)/edgegym bench
+
+.PHONY: clean
+clean: ## Remove builds and caches; keeps the virtual environment and runs/
+	rm -rf build dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	find agents edgegym tests -type d -name __pycache__ -prune -exec rm -rf {} +

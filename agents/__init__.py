@@ -1,0 +1,1 @@
+"""Training harness of edgegym, run from a clone: ``python -m agents --help``."""

@@ -1,0 +1,205 @@
+"""Trains a model and keeps it: logs, checkpoints, resumption."""
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import torch
+from rich.console import Console
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
+from stable_baselines3.common.utils import LinearSchedule
+
+from agents.config import ConfigError, TrainingConfig
+from agents.seeds import session_seed
+from edgegym.sb3 import NodeScorerPolicy, ThreadVecEnv, save_model, scorer_kwargs
+from edgegym.sb3.callbacks import (
+    Checkpoints,
+    EpisodeLog,
+    StopOnInterrupt,
+    TrainingProgress,
+    latest_checkpoint,
+)
+from edgegym.sb3.models import load_archive
+from edgegym.world.scenario import Scenario
+
+CONFIG_FILE = "config.yaml"
+MODEL_FILE = "model.zip"
+LOG_FOLDER = "tensorboard"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingResult:
+    """How a training session went.
+
+    Attributes
+    ----------
+    model_path : pathlib.Path
+        The saved model.
+    steps : int
+        Steps that it has learned from, earlier sessions included.
+    steps_per_s : float
+        Speed of this session, learning included; 0 if there was nothing left to do.
+    finished : bool
+        False if Ctrl-C ended it early.
+    """
+
+    model_path: Path
+    steps: int
+    steps_per_s: float
+    finished: bool
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads below 1.
+
+    Raises
+    ------
+    ConfigError
+        Naming it.
+    """
+    if threads is not None and threads < 1:
+        raise ConfigError(f"--threads {threads}: must be at least 1")
+
+
+def train(
+    config: TrainingConfig,
+    folder: Path,
+    console: Console,
+    *,
+    threads: int | None = None,
+    checkpoint_s: float = 20.0,
+) -> TrainingResult:
+    """Train, or go on training, in a run's folder.
+
+    Leaves ``config.yaml``, ``model.zip`` with its manifest ``model.json``, the newest checkpoint
+    and TensorBoard events. The same configuration, thread count and machine give the same weights,
+    bit for bit, unless the run was interrupted.
+
+    Parameters
+    ----------
+    config : TrainingConfig
+    folder : pathlib.Path
+        Of the run. If it has a checkpoint, training continues from it: weights, optimizer state,
+        step count and logs; the episodes are new ones.
+    console : rich.console.Console
+        For progress.
+    threads : int, optional
+        Threads for environments and for PyTorch; the available cores, at most 4, if omitted.
+    checkpoint_s : float
+        Seconds between checkpoints.
+
+    Raises
+    ------
+    ConfigError
+        If a training seed is kept for evaluation.
+    ScenarioError
+        If the configured scenario is refused.
+    """
+    scenario = config.resolve()
+    threads = min(4, available_cores()) if threads is None else threads
+    torch.set_num_threads(threads)
+    folder.mkdir(parents=True, exist_ok=True)
+    config.to_yaml(folder / CONFIG_FILE)
+    make = partial(gymnasium.make, f"edgegym:{config.env_id}", scenario=scenario)
+    env = ThreadVecEnv([make] * config.num_envs, num_threads=threads)
+    try:
+        model = _model(config, scenario, env, folder, console)
+        before = model.num_timesteps
+        left = config.total_steps - before
+        log = _open_log(folder / LOG_FOLDER, before)
+        model.set_logger(log)
+        progress = TrainingProgress(config.total_steps, console)
+        with StopOnInterrupt() as interrupt:
+            callbacks = [
+                interrupt,
+                EpisodeLog(),
+                progress,
+                Checkpoints(folder, config.total_steps, checkpoint_s),
+            ]
+            try:
+                if left > 0:
+                    model.learn(left, callback=callbacks, reset_num_timesteps=before == 0)
+            finally:
+                progress.stop()
+                log.close()
+        path = save_model(model, folder / MODEL_FILE, total_steps=config.total_steps)
+        return TrainingResult(
+            model_path=path,
+            steps=model.num_timesteps,
+            steps_per_s=progress.steps_per_s,
+            finished=not interrupt.stopped,
+        )
+    finally:
+        env.close()
+
+
+def _model(
+    config: TrainingConfig,
+    scenario: Scenario,
+    env: ThreadVecEnv,
+    folder: Path,
+    console: Console,
+) -> MaskablePPO:
+    """Return the newest checkpoint's model, or a new one."""
+    found = latest_checkpoint(folder)
+    steps = 0 if found is None else found[1].steps
+    seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
+    if found is None:
+        return _new_model(config, env, seed)
+    path, manifest = found
+    manifest.check(env.get_attr("layout")[0], scenario.name)
+    model = load_archive(path, {}, env)
+    # Loading seeds everything as at the start, which would repeat the first episodes.
+    model.set_random_seed(seed)
+    console.print(f"going on from step {steps:,} of {config.total_steps:,}", highlight=False)
+    return model
+
+
+def _new_model(config: TrainingConfig, env: ThreadVecEnv, seed: int) -> MaskablePPO:
+    options: dict[str, Any] = config.hyperparameters.model_dump()
+    width = options.pop("width")
+    start, end = options["learning_rate"], options.pop("final_learning_rate")
+    if end is not None:
+        options["learning_rate"] = LinearSchedule(start, end, 1.0)
+    return MaskablePPO(
+        NodeScorerPolicy,
+        env,
+        policy_kwargs=scorer_kwargs(env, width=width),
+        seed=seed,
+        device="cpu",
+        **options,
+    )
+
+
+def _open_log(folder: Path, steps: int) -> Logger:
+    """Open TensorBoard's log; events after `steps`, of a session that was killed, are void."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    output = TensorBoardOutputFormat(str(folder))
+    output.writer.close()
+    output.writer = SummaryWriter(str(folder), purge_step=steps + 1 if steps else None)
+    return Logger(str(folder), [output])
+
+
+def read_run(folder: Path) -> TrainingConfig:
+    """Return the configuration of an existing run.
+
+    Raises
+    ------
+    ConfigError
+        If the folder is none of a run.
+    """
+    if not (folder / CONFIG_FILE).is_file():
+        raise ConfigError(f"{folder}: not the folder of a training run (no {CONFIG_FILE})")
+    return TrainingConfig.from_yaml(folder / CONFIG_FILE)

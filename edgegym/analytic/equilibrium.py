@@ -1,0 +1,288 @@
+"""The load-association equilibrium [14]-[20], [32], [33]."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgegym.analytic import fixed_point
+from edgegym.analytic.association import (
+    FINE_NODES,
+    association_probability,
+    checked_wait,
+    nearest_association,
+)
+from edgegym.analytic.fixed_point import Tiers
+from edgegym.analytic.quadrature import rule
+from edgegym.analytic.queueing import delay_probability
+from edgegym.jit import kernel
+from edgegym.world.network import TieredNetwork
+
+FloatArray = NDArray[np.float64]
+Policy = Literal["load_aware", "queue_unaware", "nearest"]
+Method = Literal["newton", "damped"]
+
+COARSE_NODES = 16
+TOLERANCE = 1e-9
+_ROUNDS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A fleet's long-run state under one routing policy.
+
+    Attributes
+    ----------
+    assumed_wait_s : float64 [S]
+        Waits that the association used; always finite.
+    mean_wait_s : float64 [S]
+        Mean waits that its load induces: 0 for empty and unused tiers, infinite for unstable ones.
+    association : float64 [S, Q]
+        Probability that a request of type q is served by tier s.
+    arrival_rate_per_node : float64 [S]
+        Requests/s at a node of the tier [14]; 0 for empty tiers.
+    service_rate : float64 [S]
+        Requests/s of one slot [16]; of the mean occupancy for a tier that nobody chooses, 0 for an
+        empty one.
+    utilization : float64 [S]
+        Offered load per slot; above 1 in an unstable tier.
+    erlang_c : float64 [S]
+        Probability of waiting [18]; 1 in an unstable tier.
+    policy : str
+        "load_aware", "queue_unaware" or "nearest".
+    iterations : int
+        Sweeps and steps made; 0 where nothing had to be solved.
+    residual : float
+        ``max |assumed - induced| / (1 + assumed)`` for load-aware routing, on the true map, so
+        infinite if a tier is unstable; 0 for the others, which assume no induced wait.
+    converged : bool
+        Whether the residual is within the tolerance. False for load-aware routing under overload:
+        there is no equilibrium then, and the values describe where a finite continuation of the wait
+        beyond saturation settles.
+    stable : bool
+        Whether every used tier has less load than slots.
+    """
+
+    assumed_wait_s: FloatArray
+    mean_wait_s: FloatArray
+    association: FloatArray
+    arrival_rate_per_node: FloatArray
+    service_rate: FloatArray
+    utilization: FloatArray
+    erlang_c: FloatArray
+    policy: Policy
+    iterations: int
+    residual: float
+    converged: bool
+    stable: bool
+
+
+def build_tiers(net: TieredNetwork, density: FloatArray | None = None) -> tuple[Tiers, NDArray[np.int64]]:
+    """Return the compiled solver's view of a network and the indices of its non-empty tiers.
+
+    Parameters
+    ----------
+    net : TieredNetwork
+    density : float64 [S], optional
+        Tier densities to use instead of the network's.
+    """
+    if density is None:
+        density = net.tier_density
+    used = np.flatnonzero(density > 0)
+    prefill, occupancy, shares = net.prefill_s, net.occupancy_s, net.type_probabilities
+    if net.servable is not None:
+        prefill = np.where(net.servable, prefill, np.inf)
+    if len(used) < len(density):
+        prefill, occupancy = prefill[used], occupancy[used]
+    if not shares.all():
+        present = shares > 0
+        prefill, occupancy, shares = prefill[:, present], occupancy[:, present], shares[present]
+    slots = net.concurrency[used]
+    tiers = Tiers(
+        prefill=np.ascontiguousarray(prefill.T),
+        occupancy=np.ascontiguousarray(occupancy.T),
+        shares=shares,
+        density=density[used],
+        slots=slots,
+        unit=occupancy.mean(axis=1) / slots,
+        intensity=net.request_intensity,
+        xi=net.radio_xi,
+        power=2.0 / net.radio_alpha,
+        wait_scale=(1.0 + net.service_scv) / 2.0,
+    )
+    return tiers, used
+
+
+@kernel
+def _queues(rate, load, slots, wait_scale, wait, waiting):
+    """Fill mean waits and probabilities of waiting of queues with these rates and loads."""
+    for s in range(rate.size):
+        if rate[s] <= 0.0:
+            wait[s] = 0.0
+            waiting[s] = 0.0
+        elif load[s] >= slots[s]:
+            wait[s] = np.inf
+            waiting[s] = 1.0
+        else:
+            waiting[s] = delay_probability(slots[s], load[s])[0]
+            wait[s] = wait_scale * (load[s] / rate[s]) * waiting[s] / (slots[s] - load[s])
+
+
+def _describe(
+    net: TieredNetwork,
+    assumed: FloatArray,
+    association: FloatArray,
+    policy: Policy,
+    iterations: int,
+    tolerance: float,
+) -> Equilibrium:
+    """Work out the queues that an association induces, and whether its waits are theirs."""
+    density = net.tier_density
+    filled = density > 0
+    per_node = net.request_intensity / np.where(filled, density, 1.0)
+    weights = association * net.type_probabilities
+    chosen = weights.sum(axis=1)
+    rate = per_node * chosen
+    load = per_node * (weights * net.occupancy_s).sum(axis=1)
+    used = chosen > 0
+    mean_occupancy = np.where(
+        used,
+        (weights * net.occupancy_s).sum(axis=1) / np.where(used, chosen, 1.0),
+        net.occupancy_s.mean(axis=1),
+    )
+    wait, waiting = np.empty(len(rate)), np.empty(len(rate))
+    _queues(rate, load, net.concurrency, (1.0 + net.service_scv) / 2.0, wait, waiting)
+    residual = 0.0
+    if policy == "load_aware":
+        residual = float(np.max(np.abs(assumed - wait) / (1.0 + assumed)))
+    return Equilibrium(
+        assumed_wait_s=assumed,
+        mean_wait_s=wait,
+        association=association,
+        arrival_rate_per_node=rate,
+        service_rate=np.where(filled, 1.0 / mean_occupancy, 0.0),
+        utilization=load / net.concurrency,
+        erlang_c=waiting,
+        policy=policy,
+        iterations=iterations,
+        residual=residual,
+        converged=residual <= tolerance,
+        stable=bool((load < net.concurrency).all()),
+    )
+
+
+def _start_wait(net: TieredNetwork, start: "Equilibrium | ArrayLike | None") -> FloatArray | None:
+    if start is None:
+        return None
+    return checked_wait(net, start.assumed_wait_s if isinstance(start, Equilibrium) else start)
+
+
+def _newton_wait(
+    net: TieredNetwork, start: FloatArray | None, tolerance: float
+) -> tuple[FloatArray, int]:
+    tiers, used = build_tiers(net)
+    if start is None:
+        y = np.zeros(len(used))
+    else:
+        first = start[used]
+        y = first / (first + tiers.unit)
+    _, _, iterations = fixed_point.solve(
+        tiers,
+        y,
+        start is not None,
+        *rule(net.radio_alpha, COARSE_NODES),
+        *rule(net.radio_alpha, FINE_NODES),
+        tolerance,
+        _ROUNDS,
+    )
+    wait = np.zeros(net.num_profiles)
+    wait[used] = fixed_point.to_waits(y, tiers.unit)
+    return wait, iterations
+
+
+def _damped_wait(
+    net: TieredNetwork,
+    start: FloatArray | None,
+    tolerance: float,
+    damping: float,
+    max_iterations: int,
+) -> tuple[FloatArray, int]:
+    tiers, used = build_tiers(net)
+    first = np.zeros(len(used)) if start is None else start[used]
+    iterations = fixed_point.damped(
+        tiers, first, *rule(net.radio_alpha, FINE_NODES), damping, tolerance, max_iterations
+    )
+    wait = np.zeros(net.num_profiles)
+    wait[used] = first
+    return wait, iterations
+
+
+def solve_equilibrium(
+    net: TieredNetwork,
+    policy: Policy = "load_aware",
+    method: Method = "newton",
+    start: "Equilibrium | ArrayLike | None" = None,
+    *,
+    tolerance: float = TOLERANCE,
+    damping: float = 0.5,
+    max_iterations: int = 1000,
+) -> Equilibrium:
+    """Solve for the waits, loads and association of a fleet under one routing policy.
+
+    Load-aware routing needs a fixed point: the advertised waits must be those that the routing
+    induces [32]. The others do not: they assume no wait ("queue_unaware": prefill and radio only) or
+    go to the nearest node ("nearest"); their queues follow.
+
+    Parameters
+    ----------
+    net : TieredNetwork
+    policy : {"load_aware", "queue_unaware", "nearest"}
+    method : {"newton", "damped"}
+        How to find the load-aware fixed point. "newton" raises the waits tier by tier from zero (each
+        a scalar root) and polishes with Newton's iteration; "damped" is the paper's
+        ``W <- (1 - damping) W + damping * induced W`` [33] from zero, which cycles where the damping
+        is too large for the load and then returns with ``converged`` False.
+    start : Equilibrium or array_like [S], optional
+        Waits to start from.
+    tolerance : float
+        Residual that counts as converged.
+    damping : float
+        Weight of the new waits in the damped iteration, above 0 and at most 1.
+    max_iterations : int
+        Most steps of the damped iteration.
+
+    Returns
+    -------
+    Equilibrium
+        Look at ``converged`` and ``stable``.
+
+    Raises
+    ------
+    ValueError
+        If an argument breaks its rule.
+    """
+    if policy not in get_args(Policy):
+        raise ValueError(f"policy is {policy!r}: must be one of {', '.join(get_args(Policy))}")
+    if method not in get_args(Method):
+        raise ValueError(f"method is {method!r}: must be one of {', '.join(get_args(Method))}")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance is {tolerance!r}: must be greater than 0")
+    if not 0 < damping <= 1:
+        raise ValueError(f"damping is {damping!r}: must be greater than 0 and at most 1")
+    if max_iterations < 1:
+        raise ValueError(f"max_iterations is {max_iterations!r}: must be at least 1")
+    first = _start_wait(net, start)
+    iterations = 0
+    if policy == "nearest":
+        wait = np.zeros(net.num_profiles)
+        association = nearest_association(net).probability
+    else:
+        if policy == "queue_unaware":
+            wait = np.zeros(net.num_profiles)
+        elif method == "newton":
+            wait, iterations = _newton_wait(net, first, tolerance)
+        else:
+            wait, iterations = _damped_wait(net, first, tolerance, damping, max_iterations)
+        association = association_probability(net, wait)
+    return _describe(net, wait, association, policy, iterations, tolerance)

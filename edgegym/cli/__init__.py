@@ -1,0 +1,5 @@
+"""The command line ``edgegym``: one file per command."""
+
+from edgegym.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,68 @@
+"""``edgegym bench``: measure the speed of this installation."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+if TYPE_CHECKING:
+    from edgegym.evaluation.speed import Speed
+
+
+def bench(
+    *, quick: bool = False, as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+) -> None:
+    """Measure the speed of this installation, on one core: medians of several runs.
+
+    The first time, kernels are compiled before anything is measured.
+
+    Parameters
+    ----------
+    quick
+        Shorter runs, less exact: some 15 seconds.
+    as_json
+        Print one JSON object instead of a table.
+    """
+    from edgegym.evaluation.speed import FULL, QUICK, measure_speed
+
+    def report(words: str) -> None:
+        print(f"bench: {words} ...", file=sys.stderr, flush=True)
+
+    speed = measure_speed(QUICK if quick else FULL, report)
+    if as_json:
+        print(speed.to_json())
+    else:
+        _print_table(speed)
+
+
+def _print_table(speed: "Speed") -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("measured on one core")
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    million = "million requests/s"
+    rows = [
+        ("one node, 9 slots, 82 % load", f"{speed.mmc_requests_per_s / 1e6:.2f}", million),
+        *(
+            (f"fleet of {int(nodes):,} nodes, same load each", f"{rate / 1e6:.2f}", million)
+            for nodes, rate in speed.fleet_requests_per_s.items()
+        ),
+        (
+            f"environment, 25 nodes, {speed.env_requests_per_step:.0f} requests a step",
+            f"{speed.env_steps_per_s:,.0f}",
+            "steps/s",
+        ),
+        ("equilibrium, 3 tiers, 2 types", f"{speed.equilibrium_ms:.2f}", "ms"),
+        ("import edgegym", f"{speed.import_s:.2f}", "s"),
+        ("new process to its first step", f"{speed.first_step_s:.2f}", "s"),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    console = Console(highlight=False)
+    console.print(table)
+    if speed.cpp_ratio is None:
+        console.print("Compared with C++: not measured, edgegym has no C++ twin of its kernel yet.")

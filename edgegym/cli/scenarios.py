@@ -1,0 +1,60 @@
+"""``edgegym scenarios``: list the built-in worlds, or print one."""
+
+import sys
+from typing import Annotated
+
+import tyro
+
+from edgegym.cli.arguments import SetArgument, chosen_scenario
+from edgegym.cli.errors import checked_input
+
+
+def list_() -> None:
+    """List the built-in scenarios: size, and why each exists."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from edgegym.world import preset, presets
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("scenario", no_wrap=True, style="bold")
+    for name in ("nodes", "families", "profiles"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("why it exists", ratio=1)
+    for name in presets():
+        scenario = preset(name)
+        nodes = f"{scenario.mean_nodes:g}"
+        if scenario.nodes.count is None:
+            nodes = f"about {nodes}"
+        table.add_row(
+            name,
+            nodes,
+            str(len(scenario.family_names)),
+            str(len(scenario.profiles)),
+            scenario.description,
+        )
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 100
+    console.print(table)
+
+
+def show(
+    name: Annotated[
+        str,
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="NAME", help="A preset's name, or a YAML or JSON file."),
+    ],
+    *,
+    settings: SetArgument = (),
+) -> None:
+    """Print a scenario as YAML, every value included: the start of a scenario of your own.
+
+    Example: edgegym scenarios show toy > mine.yaml
+    """
+    import yaml
+
+    with checked_input():
+        scenario = chosen_scenario(name, settings)
+    yaml.safe_dump(scenario.document(), sys.stdout, sort_keys=False, allow_unicode=True)

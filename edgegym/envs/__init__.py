@@ -1,0 +1,1 @@
+"""Gymnasium environments: thin skins over the fleet and its interface."""

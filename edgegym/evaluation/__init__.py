@@ -1,0 +1,42 @@
+"""Paired comparison of policies on the same requests, its statistics and its reports."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from edgegym.evaluation.animate import animate
+    from edgegym.evaluation.comparison import Comparison
+    from edgegym.evaluation.results import PolicyResult, ResultTable, SeedResult
+    from edgegym.evaluation.runner import ComparisonPlan, compare, plan_comparison
+    from edgegym.evaluation.statistics import Interval
+
+__all__ = [
+    "Comparison",
+    "ComparisonPlan",
+    "Interval",
+    "PolicyResult",
+    "ResultTable",
+    "SeedResult",
+    "animate",
+    "compare",
+    "plan_comparison",
+]
+
+_HOMES = {
+    "Comparison": "comparison",
+    "ComparisonPlan": "runner",
+    "Interval": "statistics",
+    "PolicyResult": "results",
+    "ResultTable": "results",
+    "SeedResult": "results",
+    "animate": "animate",
+    "compare": "runner",
+    "plan_comparison": "runner",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that `from edgegym.evaluation import compare` in a worker stays cheap.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'edgegym.evaluation' has no attribute '{name}'")
+    return getattr(import_module(f"edgegym.evaluation.{_HOMES[name]}"), name)

@@ -1,0 +1,212 @@
+"""How fast this installation is: the simulator, the environment, the analytic model, the start."""
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from edgegym.world.presets import preset
+from edgegym.world.scenario import Scenario
+
+FLEET_SIZES = (25, 200, 20_000)
+"""Nodes of the measured fleets, all under the same load per node."""
+
+_MMC_SLOTS = 9
+_MMC_LOAD = 0.82
+_GIB = 2**30
+
+_IMPORT = "import time; t = time.perf_counter(); import edgegym; print(time.perf_counter() - t)"
+_FIRST_STEP = """
+import gymnasium as gym
+env = gym.make("edgegym:EdgeGym/Placement-v0", scenario="moving-hotspot")
+env.reset(seed=0)
+env.step(env.action_space.n - 1)
+"""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: medians of ``repeats`` runs."""
+
+    repeats: int
+    """Runs of each measurement."""
+    requests: int
+    """Requests of a run of the simulator."""
+    episodes: int
+    """Episodes of the environment."""
+    solves: int
+    """Solutions of the equilibrium."""
+
+
+FULL = Effort(repeats=5, requests=1_000_000, episodes=10, solves=200)
+QUICK = Effort(repeats=3, requests=200_000, episodes=3, solves=50)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The measurements, each on one core; a slower or busy machine gives smaller rates."""
+
+    mmc_requests_per_s: float
+    """One node with nine slots at 82 % load (M/M/9)."""
+    fleet_requests_per_s: dict[str, float]
+    """By number of nodes, eight profiles and a load-aware router."""
+    cpp_ratio: float | None
+    """Rate relative to a C++ twin; None without one."""
+    env_steps_per_s: float
+    """Steps of ``moving-hotspot`` with random legal moves."""
+    env_requests_per_step: float
+    """Requests that such a step serves."""
+    equilibrium_ms: float
+    """Load-association equilibrium of three tiers and two types."""
+    import_s: float
+    """``import edgegym`` in a new process."""
+    first_step_s: float
+    """A new process, from its start to the end of its first step, with compiled kernels."""
+
+    def to_json(self) -> str:
+        """Return the measurements as one JSON object."""
+        return json.dumps(asdict(self), indent=2, allow_nan=False)
+
+
+def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None) -> Speed:
+    """Measure this installation; the first time, kernels are compiled before the clock starts.
+
+    Parameters
+    ----------
+    effort : Effort
+        How long to measure.
+    report : callable
+        Called with a few words before each measurement.
+
+    Returns
+    -------
+    Speed
+        Medians.
+    """
+    report("one node")
+    mmc = _requests_per_s(mmc_scenario(), effort)
+    fleets = {}
+    for nodes in FLEET_SIZES:
+        report(f"fleet of {nodes} nodes")
+        fleets[str(nodes)] = _requests_per_s(fleet_scenario(nodes), effort)
+    report("environment")
+    steps_per_s, requests_per_step = _env_steps_per_s(effort)
+    report("equilibrium")
+    equilibrium_ms = _equilibrium_ms(effort)
+    report("import")
+    import_s = statistics.median(float(_python(_IMPORT)) for _ in range(effort.repeats))
+    report("first step of a new process")
+    return Speed(
+        mmc_requests_per_s=mmc,
+        fleet_requests_per_s=fleets,
+        cpp_ratio=None,
+        env_steps_per_s=steps_per_s,
+        env_requests_per_step=requests_per_step,
+        equilibrium_ms=equilibrium_ms,
+        import_s=import_s,
+        first_step_s=_first_step_s(effort),
+    )
+
+
+def mmc_scenario() -> Scenario:
+    """Return one node with nine slots at 82 % load, exponential service and one request type."""
+    base = preset("paper")
+    prefill = base.hardware.prefill
+    tokens = 1024
+    occupancy_s = prefill.linear_s * tokens + prefill.quadratic_s * tokens**2 + 0.58
+    document = base.document() | {
+        "name": "one-node",
+        "region": {"width_km": 1.0, "height_km": 1.0},
+        "nodes": {"count": 1},
+        "forest": [],
+        "request_types": [
+            {"name": "only", "input_tokens": tokens, "family": "only", "share": 1.0}
+        ],
+        "profiles": [{"name": "none"}],
+        "initial": {"mix": {"none": 1.0}},
+        "routing": {"kind": "nearest"},
+        "demand": {"request_intensity": _MMC_LOAD * _MMC_SLOTS / occupancy_s},
+    }
+    document["hardware"] = document["hardware"] | {"memory_bytes": _MMC_SLOTS * _GIB}
+    return Scenario(**document)
+
+
+def fleet_scenario(nodes: int) -> Scenario:
+    """Return ``stationary`` with another number of nodes at the same density and load per node."""
+    side_km = math.sqrt(nodes)
+    return preset("stationary").with_overrides(
+        {"nodes.count": nodes, "region.width_km": side_km, "region.height_km": side_km}
+    )
+
+
+def _requests_per_s(scenario: Scenario, effort: Effort) -> float:
+    """Return the median rate of runs of one fleet, after a run that fills its queues."""
+    from edgegym.simulator import Fleet
+
+    rate_per_s = scenario.compile().base_rate_per_s
+    fleet = Fleet(scenario, seed=0, tier_wait_s=None)
+    fleet.advance(5.0)
+    rates = []
+    for _ in range(effort.repeats):
+        begin = time.perf_counter()
+        window = fleet.advance(effort.requests / rate_per_s)
+        rates.append(window.arrivals / (time.perf_counter() - begin))
+    return statistics.median(rates)
+
+
+def _env_steps_per_s(effort: Effort) -> tuple[float, float]:
+    from edgegym.envs.placement import PlacementEnv
+
+    env = PlacementEnv("moving-hotspot")
+    rng = np.random.default_rng(0)
+    rates, requests, steps = [], 0, 0
+    for seed in range(effort.episodes + 1):
+        _, info = env.reset(seed=seed)
+        begin, truncated, length = time.perf_counter(), False, 0
+        while not truncated:
+            legal = np.flatnonzero(info["action_mask"])
+            _, _, _, truncated, info = env.step(legal[rng.integers(len(legal))])
+            length += 1
+        # The first episode may compile.
+        if seed:
+            rates.append(length / (time.perf_counter() - begin))
+            requests += info["episode_arrivals"]
+            steps += length
+    return statistics.median(rates), requests / steps
+
+
+def _equilibrium_ms(effort: Effort) -> float:
+    from edgegym.analytic import solve_equilibrium
+
+    network = preset("paper").tiered_network()
+    solve_equilibrium(network)
+    times = []
+    for _ in range(effort.solves):
+        begin = time.perf_counter()
+        solve_equilibrium(network)
+        times.append(time.perf_counter() - begin)
+    return 1e3 * statistics.median(times)
+
+
+def _first_step_s(effort: Effort) -> float:
+    _python(_FIRST_STEP)
+    times = []
+    for _ in range(effort.repeats):
+        begin = time.perf_counter()
+        _python(_FIRST_STEP)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def _python(code: str) -> str:
+    """Run code in a new interpreter and return what it prints."""
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return finished.stdout

@@ -1,0 +1,174 @@
+"""What an agent is paid for: reward strategies over the statistics of one epoch."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from edgegym.world.scenario import Scenario
+
+
+class ServiceReward(Protocol):
+    """A strategy that values the traffic of one epoch."""
+
+    def __call__(self, window: Any) -> float:
+        """Return the reward of an epoch's ``WindowStats`` (finite)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverageReward:
+    """Requests decided as hits in the epoch over the arrivals expected in one.
+
+    The denominator is a constant of the scenario, so that returns add up to hits and a quiet epoch
+    counts no more than a busy one.
+
+    Attributes
+    ----------
+    expected_arrivals : float
+        Long-run mean arrivals per epoch.
+    """
+
+    expected_arrivals: float
+
+    def __call__(self, window: Any) -> float:
+        """Return hits / expected arrivals."""
+        return window.hits / self.expected_arrivals
+
+
+@dataclass(frozen=True, kw_only=True)
+class SquashedTtftReward:
+    """First tokens over the expected arrivals, each worth ``target / (target + mean TTFT)``.
+
+    1 for instant answers, 1/2 when the mean TTFT equals the target, towards 0 beyond it; smooth
+    where coverage is a step.
+
+    Attributes
+    ----------
+    expected_arrivals : float
+        Long-run mean arrivals per epoch.
+    ttft_target_s : float
+        TTFT worth one half, in seconds.
+    """
+
+    expected_arrivals: float
+    ttft_target_s: float
+
+    def __call__(self, window: Any) -> float:
+        """Return the squashed mean TTFT, weighted by the first tokens of the epoch."""
+        if window.first_tokens == 0:
+            return 0.0
+        mean_s = window.ttft_sum_s / window.first_tokens
+        worth = self.ttft_target_s / (self.ttft_target_s + mean_s)
+        return window.first_tokens / self.expected_arrivals * worth
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoodputReward:
+    """Output tokens of the hits over the output tokens expected in an epoch.
+
+    As coverage, with each request weighted by the length of its answer.
+
+    Attributes
+    ----------
+    expected_tokens : float
+        Long-run mean output tokens asked for per epoch.
+    """
+
+    expected_tokens: float
+
+    def __call__(self, window: Any) -> float:
+        """Return output tokens of hits / expected output tokens."""
+        return window.goodput_tokens_sum / self.expected_tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacementReward:
+    """The reward of one epoch: its service less the price of the bytes moved.
+
+    Attributes
+    ----------
+    service : ServiceReward
+        Values the traffic.
+    migration_weight : float
+        Price of moving as many bytes as the fleet can use.
+    fleet_memory_bytes : float
+        Usable memory of the mean number of nodes.
+    """
+
+    service: ServiceReward
+    migration_weight: float
+    fleet_memory_bytes: float
+
+    def components(self, window: Any) -> tuple[float, float]:
+        """Return the service and the migration part; the reward is their sum.
+
+        Parameters
+        ----------
+        window : WindowStats
+            Of one epoch.
+
+        Returns
+        -------
+        service, migration : float
+            Migration is zero or negative.
+        """
+        migration = self.migration_weight * window.bytes_moved / self.fleet_memory_bytes
+        return float(self.service(window)), 0.0 - float(migration)
+
+
+def expected_arrivals_per_epoch(scenario: "Scenario") -> float:
+    """Return the long-run mean requests per control epoch, over the whole region."""
+    return scenario.compile().mean_rate_per_s * scenario.control.epoch_s
+
+
+def service_reward(scenario: "Scenario", kind: str) -> ServiceReward:
+    """Return the strategy of that name for a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Gives the constants.
+    kind : {"coverage", "squashed_ttft", "goodput"}
+
+    Raises
+    ------
+    ValueError
+        If no strategy has that name.
+    """
+    if kind == "coverage":
+        return CoverageReward(expected_arrivals=expected_arrivals_per_epoch(scenario))
+    if kind == "squashed_ttft":
+        return SquashedTtftReward(
+            expected_arrivals=expected_arrivals_per_epoch(scenario),
+            ttft_target_s=scenario.objective.ttft_target_s,
+        )
+    if kind == "goodput":
+        world = scenario.compile()
+        tokens = float(world.type_share @ world.output_tokens)
+        return GoodputReward(expected_tokens=expected_arrivals_per_epoch(scenario) * tokens)
+    raise ValueError(f"reward is {kind!r}: it must be coverage, squashed_ttft or goodput")
+
+
+def placement_reward(
+    scenario: "Scenario", service: "str | ServiceReward | None" = None
+) -> PlacementReward:
+    """Return the reward of a scenario's objective.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        ``objective`` gives the default strategy and the migration weight.
+    service : str or ServiceReward, optional
+        Another strategy, by name or as an object.
+
+    Raises
+    ------
+    ValueError
+        If no strategy has that name.
+    """
+    chosen = scenario.objective.kind if service is None else service
+    return PlacementReward(
+        service=service_reward(scenario, chosen) if isinstance(chosen, str) else chosen,
+        migration_weight=scenario.objective.migration_weight,
+        fleet_memory_bytes=scenario.mean_nodes * scenario.hardware.usable_bytes,
+    )

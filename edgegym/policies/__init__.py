@@ -1,0 +1,6 @@
+"""Policies that need no training: from doing nothing to the analytic controllers."""
+
+from edgegym.policies.base import Policy
+from edgegym.policies.registry import make_policy, policies
+
+__all__ = ["Policy", "make_policy", "policies"]

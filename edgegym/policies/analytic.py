@@ -1,0 +1,135 @@
+"""The analytic controller: estimate the demand, solve for the best mix, move towards it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from edgegym.policies.base import CounterRandom, Memory, Policy
+from edgegym.policies.estimate import PlacementModel
+from edgegym.policies.mix import close_largest_deficit
+from edgegym.policies.transition import largest_remainder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edgegym.policies.view import FleetView
+    from edgegym.world.scenario import Scenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplanSettings:
+    """When the placement is solved anew, and for which demand.
+
+    Attributes
+    ----------
+    smoothing : float
+        Weight of the newest observation in the mean of the family rates, in (0, 1]; the
+        observation itself is a mean of about 30 s already.
+    interval : int
+        Decisions between two looks at whether to solve anew, at least 1.
+    tolerance : float
+        Solve anew only if the family rates have changed since by more than this share of all
+        requests (half the sum of absolute differences).
+    """
+
+    smoothing: float = 0.5
+    interval: int = 4
+    tolerance: float = 0.03
+
+
+class MoveChooser(Protocol):
+    """A strategy that turns a target mix into one move."""
+
+    def choose(
+        self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom
+    ) -> int:
+        """Return a legal move or the no-op.
+
+        Parameters
+        ----------
+        view : FleetView
+            The fleet now.
+        mix : ndarray, shape [S]
+            Share of the up nodes that should hold each profile.
+        random : CounterRandom
+            The random numbers of this decision.
+        """
+        ...
+
+
+class LargestDeficit:
+    """Closes the largest deficit of the mix at a random node, wherever it is.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Gives the bytes of each move.
+    """
+
+    def __init__(self, scenario: "Scenario") -> None:
+        self._move_bytes = scenario.compile().move_bytes
+
+    def choose(
+        self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom
+    ) -> int:
+        """Return the legal move to the profile that lacks most nodes, or the no-op."""
+        target = largest_remainder(mix, int(view.up.sum()))
+        return close_largest_deficit(view, target, self._move_bytes, random)
+
+
+class AnalyticPolicy(Policy):
+    """Solves the placement for the demand that it observes, and makes a move towards it.
+
+    Its memory: the mean family rates, the rates it last solved for, the solution, and the number
+    of decisions until it looks again.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The world.
+    chooser : MoveChooser
+        Which move brings the fleet nearer to the mix.
+    settings : ReplanSettings
+        When to solve anew.
+    seed : int
+        Seed of the random choices.
+    """
+
+    def __init__(
+        self,
+        scenario: "Scenario",
+        chooser: MoveChooser,
+        settings: ReplanSettings | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scenario, seed)
+        self.chooser = chooser
+        self.settings = settings or ReplanSettings()
+        self.model = PlacementModel(scenario)
+
+    def begin(self, view: "FleetView") -> Memory:
+        """Return the memory of an episode's start: the optimum of the long-run means."""
+        del view
+        long_run = self.model.long_run
+        return (long_run, long_run, self.model.long_run_optimum, np.int64(0))
+
+    def decide(
+        self, view: "FleetView", memory: Memory, random: CounterRandom
+    ) -> tuple[int, Memory]:
+        """Return the next move towards the optimum of the observed demand."""
+        memory = self._replan(view, memory)
+        return self.chooser.choose(view, memory[2], random), memory
+
+    def _replan(self, view: "FleetView", memory: Memory) -> Memory:
+        rates, solved_for, mix, wait = memory
+        observed = self.model.observed(view)
+        rates = rates + self.settings.smoothing * (observed - rates)
+        if wait > 0:
+            return (rates, solved_for, mix, wait - 1)
+        wait = np.int64(self.settings.interval - 1)
+        change = 0.5 * np.abs(rates - solved_for).sum()
+        if change <= self.settings.tolerance * solved_for.sum():
+            return (rates, solved_for, mix, wait)
+        nodes = int(view.up.sum())
+        return (rates, rates, self.model.optimum(rates, nodes, start=mix), wait)

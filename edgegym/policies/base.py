@@ -1,0 +1,225 @@
+"""What a policy is: a function of an observation and of a state that the caller keeps."""
+
+import zlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgegym.interface.layout import ObservationLayout
+from edgegym.policies.view import FleetReader, FleetView
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edgegym.world.scenario import Scenario
+
+PolicyState = tuple["NDArray[Any]", ...]
+"""Arrays with the batch first: the stream and the step of each row, then the policy's memory."""
+
+Memory = tuple["NDArray[Any]", ...]
+"""What a policy remembers of one row, without a batch axis."""
+
+
+class CounterRandom:
+    """Random numbers of one decision, a pure function of (seed, stream, step).
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the policy.
+    stream : int
+        Names the episode.
+    step : int
+        Number of the decision within it.
+    """
+
+    def __init__(self, seed: int, stream: int, step: int) -> None:
+        self._key = (seed, stream)
+        self._step = step
+
+    def generator(self) -> np.random.Generator:
+        """Return a Philox generator; each call gives the same one afresh."""
+        counter = np.array([0, 0, 0, self._step], dtype=np.uint64)
+        return np.random.Generator(
+            np.random.Philox(key=np.array(self._key, dtype=np.uint64), counter=counter)
+        )
+
+    def choice(self, candidates: "NDArray[np.int64]") -> int:
+        """Return one of the candidates, each equally likely; needs at least one."""
+        if len(candidates) == 1:
+            return int(candidates[0])
+        return int(candidates[self.generator().integers(len(candidates))])
+
+
+class Policy(ABC):
+    """A placement policy with the calling convention of Stable-Baselines3.
+
+    The object itself never changes: memory and the position in the random stream live in the state
+    that :meth:`predict` takes and returns. Rows of a batch are decided one by one, so a batch gives
+    the same bits as its rows alone. The random stream of an episode is named by the policy's seed
+    and the episode's first observation: it does not depend on what the policy did before.
+
+    A subclass writes :meth:`decide`, and :meth:`begin` if it remembers anything.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The world that the observations come from.
+    seed : int
+        From 0 to 2**64 − 1; the seed of the policy's own random choices.
+
+    Raises
+    ------
+    ValueError
+        If the seed is out of range.
+    """
+
+    def __init__(self, scenario: "Scenario", seed: int = 0) -> None:
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"seed is {seed}: it must lie in 0..2**64 - 1")
+        self.scenario = scenario
+        self.seed = int(seed)
+        self.layout = ObservationLayout.from_scenario(scenario)
+        self._reader = FleetReader(self.layout)
+        clocked = ObservationLayout.from_scenario(scenario, observe_clock=True)
+        self._accepted_sizes = (self.layout.size, clocked.size)
+
+    @abstractmethod
+    def decide(
+        self, view: FleetView, memory: Memory, random: CounterRandom
+    ) -> tuple[int, Memory]:
+        """Return the action for one observation, and what to remember.
+
+        Parameters
+        ----------
+        view : FleetView
+            The observation; ``view.legal`` says which moves may be made.
+        memory : tuple of ndarray
+            What the last decision of the episode returned, or :meth:`begin`; never to be changed
+            in place.
+        random : CounterRandom
+            The random numbers of this decision.
+
+        Returns
+        -------
+        action : int
+            ``node * S + profile`` of a legal move, or ``view.no_op``.
+        memory : tuple of ndarray
+            Of the same shapes and types as it was given.
+        """
+
+    def begin(self, view: FleetView) -> Memory:
+        """Return the memory at the first observation of an episode; none by default."""
+        del view
+        return ()
+
+    def predict(
+        self,
+        observation: "NDArray[Any]",
+        state: PolicyState | None = None,
+        episode_start: "NDArray[np.bool_] | bool | None" = None,
+        deterministic: bool = True,
+        action_masks: "NDArray[np.bool_] | None" = None,
+    ) -> tuple[Any, PolicyState]:
+        """Decide on one observation or on a batch.
+
+        Parameters
+        ----------
+        observation : ndarray, shape [N·K + G] or [B, N·K + G]
+            A clock at the end is accepted and ignored.
+        state : tuple of ndarray, optional
+            What the last call returned; None starts anew.
+        episode_start : bool or ndarray of bool, shape [B], optional
+            Rows that begin an episode: their state is reset.
+        deterministic : bool
+            For interchange with learned models. These policies always act the same for the same
+            seed, observations and state.
+        action_masks : ndarray of bool, shape [N·S + 1] or [B, N·S + 1], optional
+            Legal actions; without it legality is derived from the observation.
+
+        Returns
+        -------
+        action : int64 or ndarray of int64, shape [B]
+        state : tuple of ndarray
+            Batch first, to be handed to the next call.
+
+        Raises
+        ------
+        ValueError
+            If an argument's shape does not fit the scenario or the other arguments.
+        """
+        del deterministic
+        rows, single = self._rows(observation)
+        masks = self._masks(action_masks, len(rows))
+        starts = _episode_starts(state, episode_start, len(rows))
+        actions = np.empty(len(rows), dtype=np.int64)
+        states: list[PolicyState] = []
+        for row, observed in enumerate(rows):
+            view = self._reader.view(observed, None if masks is None else masks[row])
+            if state is None or starts[row]:
+                stream, step, memory = zlib.crc32(observed.tobytes()), 0, self.begin(view)
+            else:
+                stream, step = int(state[0][row]), int(state[1][row])
+                memory = tuple(array[row] for array in state[2:])
+            random = CounterRandom(self.seed, stream, step)
+            actions[row], memory = self.decide(view, memory, random)
+            states.append((np.uint64(stream), np.int64(step + 1), *memory))
+        new_state = tuple(_stacked(arrays) for arrays in zip(*states, strict=True))
+        return (actions[0] if single else actions), new_state
+
+    def _rows(self, observation: "NDArray[Any]") -> tuple["NDArray[np.float32]", bool]:
+        """Return observations as ``[B, N·K + G]`` and whether there was no batch axis."""
+        array = np.asarray(observation, dtype=np.float32)
+        if array.ndim not in (1, 2) or array.shape[-1] not in self._accepted_sizes:
+            layout = self.layout
+            raise ValueError(
+                f"observation has shape {array.shape}: scenario '{self.scenario.name}' has "
+                f"{layout.size} numbers ({layout.num_nodes} nodes x {layout.node_features} + "
+                f"{layout.global_features}), with or without a batch axis before them"
+            )
+        single = array.ndim == 1
+        rows = np.ascontiguousarray((array[None] if single else array)[:, : self._reader.size])
+        if not len(rows):
+            raise ValueError("observation has no rows: a batch has at least one")
+        return rows, single
+
+    def _masks(
+        self, action_masks: "NDArray[np.bool_] | None", batch: int
+    ) -> "NDArray[np.bool_] | None":
+        if action_masks is None:
+            return None
+        masks = np.atleast_2d(np.asarray(action_masks, dtype=np.bool_))
+        num_actions = self._reader.no_op + 1
+        if masks.shape != (batch, num_actions):
+            raise ValueError(
+                f"action_masks has shape {np.shape(action_masks)}: {batch} observation(s) need "
+                f"{batch} row(s) of {num_actions} (nodes x profiles + 1)"
+            )
+        return masks
+
+
+def _stacked(rows: "tuple[NDArray[Any], ...]") -> "NDArray[Any]":
+    """Return the rows' arrays along a new batch axis."""
+    if len(rows) == 1:
+        return np.asarray(rows[0])[None].copy()
+    return np.stack(rows)
+
+
+def _episode_starts(
+    state: PolicyState | None, episode_start: Any, batch: int
+) -> "NDArray[np.bool_]":
+    """Return which rows begin an episode, ``[B]``; check the state's batch."""
+    if state is not None and any(len(array) != batch for array in state):
+        raise ValueError(
+            f"state is of a batch of {len(state[0])}: the observations are a batch of {batch}"
+        )
+    if episode_start is None:
+        return np.zeros(batch, dtype=np.bool_)
+    starts = np.atleast_1d(np.asarray(episode_start, dtype=np.bool_))
+    if starts.shape != (batch,):
+        raise ValueError(
+            f"episode_start has shape {np.shape(episode_start)}: it must be one flag for each of "
+            f"{batch} observation(s)"
+        )
+    return starts

@@ -1,0 +1,65 @@
+"""Policies by name."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from edgegym.policies.analytic import AnalyticPolicy, LargestDeficit
+from edgegym.policies.base import Policy
+from edgegym.policies.basic import RandomPolicy, StaticPolicy
+from edgegym.policies.local import LocalDemand
+from edgegym.policies.mix import static_optimal_policy, uniform_policy
+from edgegym.world.resolve import resolve_scenario
+
+if TYPE_CHECKING:
+    import os
+
+    from edgegym.world.scenario import Scenario
+
+
+def _analytic(scenario: "Scenario", seed: int) -> AnalyticPolicy:
+    return AnalyticPolicy(scenario, LargestDeficit(scenario), seed=seed)
+
+
+def _analytic_local(scenario: "Scenario", seed: int) -> AnalyticPolicy:
+    return AnalyticPolicy(scenario, LocalDemand(scenario), seed=seed)
+
+
+_BUILDERS: dict[str, Callable[["Scenario", int], Policy]] = {
+    "random": RandomPolicy,
+    "static": StaticPolicy,
+    "uniform": uniform_policy,
+    "static_optimal": static_optimal_policy,
+    "analytic": _analytic,
+    "analytic_local": _analytic_local,
+}
+
+
+def policies() -> tuple[str, ...]:
+    """Return the names of the built-in policies."""
+    return tuple(_BUILDERS)
+
+
+def make_policy(
+    name: str, scenario: "str | os.PathLike[str] | Scenario", seed: int = 0
+) -> Policy:
+    """Return a built-in policy.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`policies`.
+    scenario : str, path or Scenario
+        The world that the policy will act in.
+    seed : int
+        Seed of the policy's own random choices.
+
+    Raises
+    ------
+    ValueError
+        If no policy has that name (the message lists them), or the seed is out of range.
+    ScenarioError
+        If there is no such scenario.
+    """
+    if name not in _BUILDERS:
+        raise ValueError(f"policy is {name!r}: it must be one of {', '.join(_BUILDERS)}")
+    return _BUILDERS[name](resolve_scenario(scenario), seed)

@@ -1,0 +1,263 @@
+"""A simulated fleet."""
+
+import math
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgegym.simulator.accounting import ticks
+from edgegym.simulator.moves import (
+    DOES_NOT_FIT,
+    LEGAL,
+    NO_SUCH_NODE,
+    NO_SUCH_PROFILE,
+    NODE_DOWN,
+    NODE_RECEIVING,
+    SAME_PROFILE,
+    IllegalMove,
+    start_move,
+    write_legal_moves,
+)
+from edgegym.simulator.backhaul import bucket_level
+from edgegym.simulator.search import grid_shape
+from edgegym.simulator.state import Bools, FleetState, allocate, copy_state, with_more_records
+from edgegym.simulator.step import DONE, NEEDS_BLOCK, advance_one
+from edgegym.simulator.stream import RequestStream
+from edgegym.simulator.topology import place_nodes
+from edgegym.simulator.window import WindowStats
+from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
+from edgegym.world.scenario import Scenario
+
+
+class Fleet:
+    """A fleet of edge nodes that serves requests, from time 0.
+
+    Equal scenario and seed give equal requests and nodes to the bit, whatever is done to the fleet.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The world.
+    seed : int
+        In [0, 2^64).
+    tier_wait_s : array_like, optional
+        ``[S]`` advertised wait of each profile; required with ``routing.advertised_wait: tier``.
+
+    Raises
+    ------
+    ValueError
+        If the seed is out of range, or ``tier_wait_s`` is missing, superfluous, or not ``[S]``
+        non-negative finite numbers.
+    """
+
+    def __init__(
+        self, scenario: Scenario, seed: int = 0, tier_wait_s: ArrayLike | None = None
+    ) -> None:
+        self._scenario = scenario
+        self._world: World = scenario.compile()
+        seed = _checked_seed(seed)
+        self._stream = RequestStream(self._world, seed)
+        cells_x, cells_y = grid_shape(self._world)
+        state = allocate(self._world, grid_cells=cells_x * cells_y)
+        state.tier_wait_s[0] = _checked_tier_wait(self._world, tier_wait_s)
+        place_nodes(self._world, state, 0, seed, scenario.nodes.count is not None)
+        self._state = self._stream.fill(state, 0)
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+        return self._scenario
+
+    @property
+    def world(self) -> World:
+        """The compiled scenario."""
+        return self._world
+
+    @property
+    def state(self) -> FleetState:
+        """The live state, B = 1; arrays are replaced when the fleet needs room: don't hold on."""
+        return self._state
+
+    @property
+    def stream(self) -> RequestStream:
+        """The request stream."""
+        return self._stream
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self._state.seed[0])
+
+    @property
+    def now_s(self) -> float:
+        """The clock."""
+        return float(self._state.now[0])
+
+    @property
+    def bucket_bytes(self) -> float:
+        """What moves may cost now."""
+        return bucket_level(self._world, self._state, 0)
+
+    def advance(self, seconds: float) -> WindowStats:
+        """Serve traffic for some time.
+
+        Parameters
+        ----------
+        seconds : float
+            How long, positive or 0.
+
+        Returns
+        -------
+        WindowStats
+            What happened in (now, now + seconds].
+
+        Raises
+        ------
+        ValueError
+            If ``seconds`` is negative or not finite.
+        """
+        begin = self._state.now[0]
+        until = float(begin + seconds)
+        if not begin <= until < math.inf:
+            raise ValueError(f"seconds = {seconds}: must be finite and at least 0")
+        while (code := advance_one(self._world, self._state, 0, until)) != DONE:
+            if code == NEEDS_BLOCK:
+                self._state = self._stream.fill(self._state, 0)
+            else:
+                self._state = with_more_records(self._state)
+        return WindowStats.of_window(self._state, 0, ticks(until) - ticks(begin))
+
+    def start_move(self, node: int, profile: int) -> None:
+        """Start to give a node another profile.
+
+        Parameters
+        ----------
+        node : int
+            Index of the node.
+        profile : int
+            Index of its new profile.
+
+        Raises
+        ------
+        IllegalMove
+            If the move is not legal now; the fleet is unchanged.
+        """
+        node, profile = _checked_index("node", node), _checked_index("profile", profile)
+        rule = start_move(self._world, self._state, 0, node, profile)
+        if rule != LEGAL:
+            raise IllegalMove(self._explain(rule, node, profile))
+
+    def legal_moves(self) -> Bools:
+        """Return which moves are legal now.
+
+        Returns
+        -------
+        ndarray
+            ``[N, S]`` bool.
+        """
+        legal = np.empty((self._world.max_nodes, self._world.num_profiles), dtype=np.bool_)
+        write_legal_moves(self._world, self._state, 0, legal)
+        return legal
+
+    def get_state(self) -> FleetState:
+        """Return a copy of the whole state, the position in the request stream included."""
+        return copy_state(self._state)
+
+    def set_state(self, state: FleetState) -> None:
+        """Continue from a state of a fleet of the same scenario.
+
+        Parameters
+        ----------
+        state : FleetState
+            From :meth:`get_state`; it is copied. Its seed becomes the fleet's.
+
+        Raises
+        ------
+        ValueError
+            If the state's nodes, profiles, types or families are not those of this fleet.
+        """
+        for name in ("node_x", "slots", "node_prefill_s", "window_nearest_demand", "cell_start"):
+            theirs, ours = getattr(state, name).shape, getattr(self._state, name).shape
+            if theirs != ours:
+                raise ValueError(f"state.{name} has shape {theirs}: this fleet's is {ours}")
+        if int(state.seed[0]) != self.seed:
+            self._stream = RequestStream(self._world, int(state.seed[0]))
+        self._state = copy_state(state)
+
+    def fork(self) -> "Fleet":
+        """Return a fleet that continues from here by itself."""
+        fleet = Fleet.__new__(Fleet)
+        fleet._scenario, fleet._world, fleet._stream = self._scenario, self._world, self._stream
+        fleet._state = copy_state(self._state)
+        return fleet
+
+    def __copy__(self) -> "Fleet":
+        """Return a fork: two fleets never share a state."""
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Fleet":
+        """Return a fork; scenario and compiled world never change and are shared."""
+        return self.fork()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle needs: the rest follows from it."""
+        return {"scenario": self._scenario, "state": tuple(self._state)}
+
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
+        """Restore from :meth:`__getstate__`."""
+        self._scenario = pickled["scenario"]
+        self._world = self._scenario.compile()
+        self._state = FleetState(*pickled["state"])
+        self._stream = RequestStream(self._world, self.seed)
+
+    def _explain(self, rule: int, node: int, profile: int) -> str:
+        """Return why a move is illegal."""
+        names, state, count = self._scenario.profile_names, self._state, self._state.node_count[0]
+        if rule == NO_SUCH_NODE:
+            return f"node {node}: this fleet has nodes 0 to {count - 1}"
+        if rule == NO_SUCH_PROFILE:
+            return f"profile {profile} for node {node}: profiles are 0 to {len(names) - 1}"
+        move = f"node {node} to profile '{names[profile]}'"
+        current = state.profile[0, node]
+        if rule == NODE_DOWN:
+            return f"{move}: the node is down"
+        if rule == NODE_RECEIVING:
+            return f"{move}: it is still receiving profile '{names[current]}'"
+        if rule == SAME_PROFILE:
+            return f"{move}: it already has this profile"
+        if rule == DOES_NOT_FIT:
+            return f"{move}: the profile leaves no room for a single sequence in its memory"
+        price = self._world.move_bytes[current, profile]
+        return f"{move}: costs {price} bytes, the budget holds {self.bucket_bytes:.0f}"
+
+
+def _checked_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed = {seed!r}: must be an integer in [0, 2^64)")
+    return int(seed)
+
+
+def _checked_index(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise IllegalMove(f"{name} = {value!r}: must be an integer")
+    return int(value)
+
+
+def _checked_tier_wait(world: World, tier_wait_s: ArrayLike | None) -> Any:
+    load_aware, tier = ROUTER_KINDS.index("load_aware"), WAIT_KINDS.index("tier")
+    needed = world.router_kind == load_aware and world.wait_kind == tier
+    if not needed:
+        if tier_wait_s is not None:
+            raise ValueError("tier_wait_s: only used with routing.advertised_wait = 'tier'")
+        return 0.0
+    if tier_wait_s is None:
+        raise ValueError("tier_wait_s is missing: routing.advertised_wait = 'tier' needs it")
+    waits = np.asarray(tier_wait_s, dtype=np.float64)
+    if waits.shape != (world.num_profiles,):
+        raise ValueError(f"tier_wait_s has shape {waits.shape}: must be ({world.num_profiles},)")
+    if not (np.isfinite(waits).all() and (waits >= 0.0).all()):
+        raise ValueError(f"tier_wait_s = {waits.tolist()}: must be finite and at least 0")
+    return waits

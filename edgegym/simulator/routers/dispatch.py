@@ -1,0 +1,36 @@
+"""The switch between the routing rules (an if-chain: it inlines and caches across processes)."""
+
+from edgegym.jit import kernel
+from edgegym.simulator.routers import load_aware, nearest, prefix_aware
+from edgegym.world.compiled import ROUTER_KINDS
+
+NEAREST = ROUTER_KINDS.index("nearest")
+PREFIX_AWARE = ROUTER_KINDS.index("prefix_aware")
+LOAD_AWARE = ROUTER_KINDS.index("load_aware")
+
+_nearest_score, _nearest_least = nearest.score, nearest.least_score
+_prefix_score, _prefix_least = prefix_aware.score, prefix_aware.least_score
+_load_score, _load_least = load_aware.score, load_aware.least_score
+
+
+@kernel(forceinline=True)
+def score(kind: int, radio_s: float, prefill_s: float, wait_s: float) -> float:
+    """Return the score of a node under a routing rule; the least wins.
+
+    ``radio_s`` is without the base latency, which all nodes share.
+    """
+    if kind == NEAREST:
+        return _nearest_score(radio_s)
+    if kind == PREFIX_AWARE:
+        return _prefix_score(radio_s, prefill_s)
+    return _load_score(radio_s, prefill_s, wait_s)
+
+
+@kernel(forceinline=True)
+def least_score(kind: int, radio_s: float, least_prefill_s: float) -> float:
+    """Return a lower bound on the score of any node at least this far away."""
+    if kind == NEAREST:
+        return _nearest_least(radio_s)
+    if kind == PREFIX_AWARE:
+        return _prefix_least(radio_s, least_prefill_s)
+    return _load_least(radio_s, least_prefill_s)

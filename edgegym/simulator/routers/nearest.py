@@ -1,0 +1,15 @@
+"""Each request goes to the nearest node."""
+
+from edgegym.jit import kernel
+
+
+@kernel(forceinline=True)
+def score(radio_s: float) -> float:
+    """Return the radio latency, which grows with the distance."""
+    return radio_s
+
+
+@kernel(forceinline=True)
+def least_score(radio_s: float) -> float:
+    """Return the least score of a node at a radio latency."""
+    return radio_s

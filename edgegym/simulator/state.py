@@ -1,0 +1,432 @@
+"""The state of a fleet as plain arrays with a leading axis of fleets.
+
+Everything that a simulation is lies in these arrays, so a copy of them is a copy of the simulation.
+Kernels take the whole :class:`FleetState` and a fleet's number b; their helpers work on a
+:class:`Lane`, the views of that fleet, or on one of its groups.
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgegym.jit import kernel
+from edgegym.simulator.borrow import borrow
+from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+LOAD_AWARE = ROUTER_KINDS.index("load_aware")
+BACKLOG = WAIT_KINDS.index("backlog")
+MEASURED = WAIT_KINDS.index("measured")
+TIER = WAIT_KINDS.index("tier")
+
+# Columns of `scalars`.
+SEQUENCE = 0  # number of the next event, breaks ties in time and kind
+NUM_EVENTS = 1  # events in the heap
+FREE_RECORD = 2  # head of the list of free request records, -1 when empty
+USED_RECORDS = 3  # records from here on have never been used
+NEXT_BLOCK = 4  # number of the next stream block
+NEXT_REQUEST = 5  # position in the loaded block
+NUM_REQUESTS = 6  # requests in the loaded block
+WINDOW_OPEN = 7  # whether an advance is in progress
+PENDING_MOVES = 8  # moves started since the last advance
+PENDING_BYTES = 9  # bytes charged for them
+NUM_SCALARS = 10
+
+# Columns of `record_time`.
+ARRIVAL_S = 0  # the request is made
+JOIN_S = 1  # it reaches its node
+START_S = 2  # it takes a slot
+FIRST_TOKEN_S = 3  # known as soon as it has a slot
+MARK = 4  # unit-mean random factor of its service
+NUM_RECORD_TIMES = 5
+
+# Columns of `record_index`.
+STATUS = 0
+NEXT = 1  # next in its node's queue, or in the free list
+TYPE = 2
+NODE = 3
+HOLDING = 4  # what the node held when the request took its slot
+COUNTED = 5  # bits: DECISION_COUNTED, FIRST_TOKEN_COUNTED
+NUM_RECORD_INDICES = 6
+
+# Values of STATUS.
+FREE = 0
+IN_FLIGHT = 1
+QUEUED = 2
+ACTIVE = 3
+SLOT_FREED = 4  # exponential service only: the slot is free, the first token still to come
+
+DECISION_COUNTED = 1
+FIRST_TOKEN_COUNTED = 2
+
+# Columns of `node_work`.
+SLOTS = 0  # of the node's profile
+HEAD = 1  # first record in the queue
+TAIL = 2  # last record in the queue
+REPORTED = 3  # requests at the node as far as the router knows
+DRAINING = 4  # whether a move waits for slots to get free
+BUSY_TICKS = 5  # of the window: slot time in use
+CAPACITY_TICKS = 6  # of the window: slot time there was
+PREFILL_TIME_TICKS = 7  # of the window: prefill of the first tokens
+ACCRUED_TICK = 8  # until when busy and capacity are counted
+NUM_NODE_WORK = 9
+
+# Columns of `node_rates`.
+SECONDS_PER_REQUEST = 0  # 1 / (slots · service rate)
+MEASURED_SUM_S = 1  # faded sum of realised waits
+MEASURED_WEIGHT = 2  # faded number of them
+MEASURED_AT_S = 3  # time of the last
+NUM_NODE_RATES = 4
+
+# Columns of `counters`: one window.
+ARRIVALS = 0
+DECIDED = 1
+HITS = 2
+FIRST_TOKENS = 3
+COMPLETED = 4
+REJECTED = 5
+RADIO_TICKS = 6
+WAIT_TICKS = 7
+PREFILL_TICKS = 8
+COLD_PREFILL_TICKS = 9
+HIT_TOKENS = 10
+GOODPUT_TOKENS = 11
+MOVES_STARTED = 12
+BYTES_MOVED = 13
+NUM_COUNTERS = 14
+
+# Rows of `family_counters`.
+FAMILY_ARRIVALS = 0
+FAMILY_DECIDED = 1
+FAMILY_HITS = 2
+
+TICKS_PER_S = float(2**30)
+"""Statistics add up times as integers of this resolution, so that no order of addition matters."""
+
+HISTOGRAM_SUBBUCKETS_LOG2 = 6
+HISTOGRAM_MIN_LOG2 = -10
+HISTOGRAM_MAX_LOG2 = 14
+HISTOGRAM_BINS = ((HISTOGRAM_MAX_LOG2 - HISTOGRAM_MIN_LOG2) << HISTOGRAM_SUBBUCKETS_LOG2) + 2
+
+INITIAL_RECORDS_PER_NODE = 16
+MIN_RECORDS = 256
+
+
+class FleetState(NamedTuple):
+    """A batch of B fleets of the same scenario; N nodes with padding, S profiles, F families."""
+
+    seed: NDArray[np.uint64]  # [B] all randomness follows from it
+    now: Floats  # [B] s
+    node_count: Ints  # [B]
+    node_x: Floats  # [B, N] km
+    node_y: Floats  # [B, N] km
+    up: Bools  # [B, N] False for padding nodes
+    profile: Ints  # [B, N] the target as soon as a move has started
+    holding: Ints  # [B, N] what the node really holds
+    receiving: Bools  # [B, N] a move is in progress
+    move_bytes_total: Ints  # [B, N] bytes of that move
+    transfer_start_s: Floats  # [B, N] inf while draining
+    transfer_end_s: Floats  # [B, N] inf while draining
+    slots: Ints  # [B, N, S]
+    active: Ints  # [B, N] requests in a slot
+    queued: Ints  # [B, N]
+    in_flight: Ints  # [B, N] routed to the node, still on the radio
+    bucket_bytes: Floats  # [B] level at bucket_time_s
+    bucket_time_s: Floats  # [B]
+    window_nearest_demand: Ints  # [B, N, F] requests of the window by nearest up node and family
+    # The rest is the kernel's own.
+    node_work: Ints  # [B, N, NUM_NODE_WORK]
+    node_rates: Floats  # [B, N, NUM_NODE_RATES]
+    node_prefill_s: Floats  # [B, Q, N] residual prefill of each type
+    advertised_wait_s: Floats  # [B, N]
+    tier_wait_s: Floats  # [B, S]
+    reach_x_km: Floats  # [B, N] x of nodes that can be chosen, inf for the others
+    cells: Ints  # [B, 2] cells of the search grid in x and y, 0 without a grid
+    cell_start: Ints  # [B, cells + 1]
+    cell_nodes: Ints  # [B, N] nodes by cell
+    scan: Floats  # [B, 2, N] scratch of the search
+    counters: Ints  # [B, NUM_COUNTERS]
+    family_counters: Ints  # [B, 3, F]
+    histogram: Ints  # [B, HISTOGRAM_BINS] TTFT
+    scalars: Ints  # [B, NUM_SCALARS]
+    record_time: Floats  # [B, P, NUM_RECORD_TIMES]
+    record_index: Ints  # [B, P, NUM_RECORD_INDICES]
+    event_time: Floats  # [B, P + N + 1] heap
+    event_order: Ints  # [B, P + N + 1]
+    event_item: Ints  # [B, P + N + 1]
+    stream_end_s: Floats  # [B] end of the loaded block
+    request_time_s: Floats  # [B, R]
+    request_x_km: Floats  # [B, R]
+    request_y_km: Floats  # [B, R]
+    request_mark: Floats  # [B, R]
+    request_type: Ints  # [B, R]
+
+
+class Types(NamedTuple):
+    """What the event loop needs to know of request types and their service."""
+
+    family: Ints  # [Q]
+    target_s: Floats  # [Q]
+    cold_prefill_s: Floats  # [Q]
+    decode_s: Floats  # [Q]
+    output_tokens: Floats  # [Q]
+    hit_tokens: Floats  # [H, Q]
+    service_kind: int
+
+
+class Signals(NamedTuple):
+    """Which signals of load reach the router."""
+
+    backlog: bool  # it looks at backlogs
+    measured: bool  # it looks at measured waits
+    live: bool  # without delay
+    predicts: bool  # it adds what it has sent itself
+    ewma_s: float
+
+
+class Nodes(NamedTuple):
+    """Views of one fleet's nodes."""
+
+    active: Ints
+    queued: Ints
+    in_flight: Ints
+    holding: Ints
+    work: Ints
+    rates: Floats
+    prefill_s: Floats
+    advertised_wait_s: Floats
+
+
+class Records(NamedTuple):
+    """Views of one fleet's request records."""
+
+    time: Floats
+    index: Ints
+    scalars: Ints
+
+
+class Heap(NamedTuple):
+    """Views of one fleet's event heap."""
+
+    time: Floats
+    order: Ints
+    item: Ints
+    scalars: Ints
+
+
+class Window(NamedTuple):
+    """Views of one fleet's counters."""
+
+    counters: Ints
+    families: Ints
+    histogram: Ints
+
+
+class Lane(NamedTuple):
+    """What events touch in one fleet. Kept narrow: compile time grows with the arrays passed."""
+
+    types: Types
+    signals: Signals
+    nodes: Nodes
+    records: Records
+    heap: Heap
+    window: Window
+
+
+@kernel(inline="always")
+def lane_of(world: World, state: FleetState, b: int) -> Lane:
+    """Return the views of fleet b, without reference counts."""
+    load_aware = world.router_kind == LOAD_AWARE
+    backlog = load_aware and world.wait_kind == BACKLOG
+    live = world.telemetry_period_s == 0.0
+    scalars = state.scalars[b]
+    return borrow(
+        Lane(
+            Types(
+                world.type_family,
+                world.type_target_s,
+                world.cold_prefill_s,
+                world.decode_occupancy_s,
+                world.output_tokens,
+                world.hit_tokens,
+                world.service_kind,
+            ),
+            Signals(
+                backlog,
+                load_aware and world.wait_kind == MEASURED,
+                live,
+                live or world.predict_on_route,
+                world.telemetry_ewma_s,
+            ),
+            Nodes(
+                state.active[b],
+                state.queued[b],
+                state.in_flight[b],
+                state.holding[b],
+                state.node_work[b],
+                state.node_rates[b],
+                state.node_prefill_s[b],
+                state.advertised_wait_s[b],
+            ),
+            Records(state.record_time[b], state.record_index[b], scalars),
+            Heap(state.event_time[b], state.event_order[b], state.event_item[b], scalars),
+            Window(state.counters[b], state.family_counters[b], state.histogram[b]),
+        )
+    )
+
+
+def allocate(
+    world: World, batch: int = 1, block_capacity: int = 1, grid_cells: int = 0
+) -> FleetState:
+    """Return the state of B empty fleets at time 0, without nodes.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    batch : int
+        Number of fleets, B.
+    block_capacity : int
+        Requests that a stream block may hold, R.
+    grid_cells : int
+        Cells of the search grid; 0 when the fleet is searched node by node.
+
+    Returns
+    -------
+    FleetState
+        Zeros, with empty queues and lists.
+    """
+    n, s = world.max_nodes, world.num_profiles
+    q, f = world.num_types, world.num_families
+    records = max(MIN_RECORDS, INITIAL_RECORDS_PER_NODE * n)
+    events = records + n + 1
+
+    def ints(*shape: int) -> Ints:
+        return np.zeros((batch, *shape), dtype=np.int64)
+
+    def floats(*shape: int) -> Floats:
+        return np.zeros((batch, *shape))
+
+    def bools(*shape: int) -> Bools:
+        return np.zeros((batch, *shape), dtype=np.bool_)
+
+    state = FleetState(
+        seed=np.zeros(batch, dtype=np.uint64),
+        now=floats(),
+        node_count=ints(),
+        node_x=floats(n),
+        node_y=floats(n),
+        up=bools(n),
+        profile=ints(n),
+        holding=ints(n),
+        receiving=bools(n),
+        move_bytes_total=ints(n),
+        transfer_start_s=np.full((batch, n), np.inf),
+        transfer_end_s=np.full((batch, n), np.inf),
+        slots=ints(n, s),
+        active=ints(n),
+        queued=ints(n),
+        in_flight=ints(n),
+        bucket_bytes=np.full(batch, float(world.burst_bytes)),
+        bucket_time_s=floats(),
+        window_nearest_demand=ints(n, f),
+        node_work=ints(n, NUM_NODE_WORK),
+        node_rates=floats(n, NUM_NODE_RATES),
+        node_prefill_s=floats(q, n),
+        advertised_wait_s=floats(n),
+        tier_wait_s=floats(s),
+        reach_x_km=np.full((batch, n), np.inf),
+        cells=ints(2),
+        cell_start=ints(grid_cells + 1),
+        cell_nodes=ints(n),
+        scan=floats(2, n),
+        counters=ints(NUM_COUNTERS),
+        family_counters=ints(3, f),
+        histogram=ints(HISTOGRAM_BINS),
+        scalars=ints(NUM_SCALARS),
+        record_time=floats(records, NUM_RECORD_TIMES),
+        record_index=ints(records, NUM_RECORD_INDICES),
+        event_time=floats(events),
+        event_order=ints(events),
+        event_item=ints(events),
+        stream_end_s=floats(),
+        request_time_s=floats(block_capacity),
+        request_x_km=floats(block_capacity),
+        request_y_km=floats(block_capacity),
+        request_mark=floats(block_capacity),
+        request_type=ints(block_capacity),
+    )
+    state.scalars[:, FREE_RECORD] = -1
+    return state
+
+
+def copy_state(state: FleetState) -> FleetState:
+    """Return an independent copy.
+
+    Parameters
+    ----------
+    state : FleetState
+        Any state.
+
+    Returns
+    -------
+    FleetState
+        The same values in new arrays.
+    """
+    return FleetState(*(array.copy() for array in state))
+
+
+def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
+    """Return a copy with axis 1 extended by zeros."""
+    grown = np.zeros((array.shape[0], length, *array.shape[2:]), dtype=array.dtype)
+    grown[:, : array.shape[1]] = array
+    return grown
+
+
+def with_more_records(state: FleetState) -> FleetState:
+    """Return the state with twice as many request records.
+
+    Parameters
+    ----------
+    state : FleetState
+        Any state; its other arrays are shared with the result.
+
+    Returns
+    -------
+    FleetState
+        Same content, room for more requests in the system.
+    """
+    records = 2 * state.record_time.shape[1]
+    events = records + state.node_x.shape[1] + 1
+    return state._replace(
+        record_time=_longer(state.record_time, records),
+        record_index=_longer(state.record_index, records),
+        event_time=_longer(state.event_time, events),
+        event_order=_longer(state.event_order, events),
+        event_item=_longer(state.event_item, events),
+    )
+
+
+def with_block_capacity(state: FleetState, capacity: int) -> FleetState:
+    """Return the state with room for at least ``capacity`` requests in a stream block.
+
+    Parameters
+    ----------
+    state : FleetState
+        Any state; its other arrays are shared with the result.
+    capacity : int
+        Requests in one block.
+
+    Returns
+    -------
+    FleetState
+        The state itself when it has the room.
+    """
+    if state.request_time_s.shape[1] >= capacity:
+        return state
+    names = ("request_time_s", "request_x_km", "request_y_km", "request_mark", "request_type")
+    return state._replace(**{name: _longer(getattr(state, name), capacity) for name in names})

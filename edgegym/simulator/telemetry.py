@@ -1,0 +1,83 @@
+"""What the router believes of each node's wait.
+
+Live (`period_s` = 0) it knows n = in flight + queued + active. Otherwise each node reports queued +
+active at multiples of the period; with `predict_on_route` the router keeps what the report cannot
+have seen (requests still in flight) and adds what it has sent since. The catalogue (profile, slots,
+what is really held) is always live.
+"""
+
+import math
+
+from edgegym.jit import kernel
+from edgegym.simulator.state import (
+    MEASURED_AT_S,
+    MEASURED_SUM_S,
+    MEASURED_WEIGHT,
+    REPORTED,
+    SECONDS_PER_REQUEST,
+    SLOTS,
+    Floats,
+    Ints,
+    Nodes,
+    Signals,
+)
+
+
+@kernel(forceinline=True)
+def advertise_backlog(work: Ints, rates: Floats, advertised_wait_s: Floats, node: int) -> None:
+    """Advertise max(0, n − c + 1) / (c μ)."""
+    ahead = max(0, work[node, REPORTED] - work[node, SLOTS] + 1)
+    advertised_wait_s[node] = ahead * rates[node, SECONDS_PER_REQUEST]
+
+
+@kernel(forceinline=True)
+def _advertise_measured(
+    rates: Floats, advertised_wait_s: Floats, node: int, now: float, ewma_s: float
+) -> None:
+    # An average without new waits fades: a node once shunned would never be measured again.
+    if rates[node, MEASURED_WEIGHT] > 0.0:
+        fade = math.exp((rates[node, MEASURED_AT_S] - now) / ewma_s)
+        mean_s = rates[node, MEASURED_SUM_S] / rates[node, MEASURED_WEIGHT]
+        advertised_wait_s[node] = fade * mean_s
+
+
+@kernel(forceinline=True)
+def note_routed(signals: Signals, nodes: Nodes, node: int) -> None:
+    """Take note of a request sent to a node."""
+    if signals.backlog and signals.predicts:
+        nodes.work[node, REPORTED] += 1
+        advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
+
+
+@kernel(forceinline=True)
+def note_left(signals: Signals, nodes: Nodes, node: int) -> None:
+    """Take note of a request that left its slot."""
+    if signals.backlog and signals.live:
+        nodes.work[node, REPORTED] -= 1
+        advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
+
+
+@kernel(forceinline=True)
+def note_wait(signals: Signals, nodes: Nodes, node: int, now: float, wait_s: float) -> None:
+    """Add a realised wait to the node's average, whose weights fall with age as e^(−age/ewma_s)."""
+    if signals.measured:
+        rates = nodes.rates
+        fade = math.exp((rates[node, MEASURED_AT_S] - now) / signals.ewma_s)
+        rates[node, MEASURED_SUM_S] = rates[node, MEASURED_SUM_S] * fade + wait_s
+        rates[node, MEASURED_WEIGHT] = rates[node, MEASURED_WEIGHT] * fade + 1.0
+        rates[node, MEASURED_AT_S] = now
+        if signals.live:
+            _advertise_measured(rates, nodes.advertised_wait_s, node, now, signals.ewma_s)
+
+
+@kernel
+def publish(signals: Signals, nodes: Nodes, now: float) -> None:
+    """Let every node report."""
+    for node in range(len(nodes.active)):
+        if signals.backlog:
+            seen = nodes.queued[node] + nodes.active[node]
+            unseen = nodes.in_flight[node] if signals.predicts else 0
+            nodes.work[node, REPORTED] = seen + unseen
+            advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
+        elif signals.measured:
+            _advertise_measured(nodes.rates, nodes.advertised_wait_s, node, now, signals.ewma_s)

@@ -1,0 +1,102 @@
+"""Where the nodes are and which profiles they start with."""
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import gammaln
+
+from edgegym.jit import kernel
+from edgegym.simulator.events import TELEMETRY, push_event
+from edgegym.simulator.search import build_grid, grid_shape
+from edgegym.simulator.state import FleetState, Floats, Ints, lane_of
+from edgegym.simulator.stream import stream_generator
+from edgegym.simulator.telemetry import refresh_catalogue
+from edgegym.world.compiled import World
+
+
+def draw_node_count(generator: Generator, mean: float, most: int) -> int:
+    """Draw a Poisson number of nodes given that there is at least one and at most ``most``.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Source of randomness.
+    mean : float
+        Mean of the Poisson law.
+    most : int
+        Largest number.
+
+    Returns
+    -------
+    int
+        The law of redrawing until the number fits, without redrawing.
+    """
+    numbers = np.arange(1, most + 1)
+    log_weight = numbers * np.log(mean) - gammaln(numbers + 1.0)
+    weight = np.exp(log_weight - log_weight.max())
+    return int(generator.choice(numbers, p=weight / weight.sum()))
+
+
+def apportion(shares: Floats, total: int) -> Ints:
+    """Round shares to whole numbers by largest remainders.
+
+    Parameters
+    ----------
+    shares : ndarray
+        ``[S]`` non-negative, adding up to 1.
+    total : int
+        What the numbers add up to.
+
+    Returns
+    -------
+    ndarray
+        ``[S]`` numbers; equal remainders favour the lower index.
+    """
+    exact = shares * total
+    numbers = np.floor(exact).astype(np.int64)
+    order = np.argsort(numbers - exact, kind="stable")
+    numbers[order[: total - numbers.sum()]] += 1
+    return numbers
+
+
+@kernel
+def _set_up(world: World, state: FleetState, b: int) -> None:
+    lane = lane_of(state, b)
+    for node in range(lane.node_count[0]):
+        refresh_catalogue(world, lane, node)
+    if world.telemetry_period_s > 0.0:
+        push_event(lane, world.telemetry_period_s, TELEMETRY, 1)
+
+
+def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count: bool) -> None:
+    """Give an empty fleet its nodes.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    state : FleetState
+        As :func:`~edgegym.simulator.state.allocate` returns it, with ``tier_wait_s`` set; changed in
+        place.
+    b : int
+        Which fleet.
+    seed : int
+        Seed of the episode.
+    fixed_count : bool
+        Whether there are exactly ``world.max_nodes`` nodes; else a Poisson number.
+    """
+    generator = stream_generator(seed, "topology")
+    count = world.max_nodes
+    if not fixed_count:
+        count = draw_node_count(generator, world.mean_nodes, world.max_nodes)
+    state.seed[b] = seed
+    state.node_count[b] = count
+    state.node_x[b, :count] = generator.random(count) * world.width_km
+    state.node_y[b, :count] = generator.random(count) * world.height_km
+    state.reach_x_km[b, :count] = state.node_x[b, :count]
+    state.up[b, :count] = True
+    profiles = np.repeat(np.arange(world.num_profiles), apportion(world.initial_mix, count))
+    state.profile[b, :count] = generator.permutation(profiles)
+    state.holding[b, :count] = state.profile[b, :count]
+    state.slots[b] = world.slots
+    build_grid(world, state, b, grid_shape(world))
+    _set_up(world, state, b)

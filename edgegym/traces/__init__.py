@@ -1,0 +1,19 @@
+"""Request traces: read them, measure them, build scenarios from them."""
+
+from edgegym.traces.build import scenario_from_trace
+from edgegym.traces.options import BuildOptions
+from edgegym.traces.reader import read_trace
+from edgegym.traces.report import BuildReport
+from edgegym.traces.statistics import TraceStatistics, trace_statistics
+from edgegym.traces.trace import Trace, TraceError
+
+__all__ = [
+    "BuildOptions",
+    "BuildReport",
+    "Trace",
+    "TraceError",
+    "TraceStatistics",
+    "read_trace",
+    "scenario_from_trace",
+    "trace_statistics",
+]

@@ -1,0 +1,97 @@
+"""The environment as others use it: checkers, vector environments, worker processes."""
+
+import multiprocessing
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import stable_baselines3.common.env_checker
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.monitor import Monitor
+
+from edgegym.envs.info import INFO_KEYWORDS
+from edgegym.world import presets
+
+ENV_ID = "edgegym:EdgeGym/Placement-v0"
+SHORT = {"control.horizon_epochs": 3, "initial.warmup_s": 2.0, "control.epoch_s": 1.0}
+
+
+@pytest.mark.parametrize("name", presets())
+def test_gymnasium_checker_has_nothing_to_say(name):
+    env = gym.make(ENV_ID, scenario=name, overrides=SHORT)
+    check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.parametrize("name", presets())
+def test_stable_baselines3_checker_has_nothing_to_say(name):
+    env = gym.make(ENV_ID, scenario=name, overrides=SHORT)
+    stable_baselines3.common.env_checker.check_env(env.unwrapped, warn=True)
+    env.close()
+
+
+def test_monitor_logs_the_episode():
+    env = Monitor(gym.make(ENV_ID, overrides=SHORT), info_keywords=INFO_KEYWORDS)
+    env.reset(seed=0)
+    for _ in range(3):
+        *_, info = env.step(env.action_space.n - 1)
+    assert info["episode"]["episode_hits"] == info["episode_hits"] > 0
+    env.close()
+
+
+def run_episode(seed):
+    """Return the bits of an episode of the first legal actions; runs in worker processes too."""
+    env = gym.make(ENV_ID, overrides=SHORT)
+    observation, info = env.reset(seed=seed)
+    parts = [observation.tobytes()]
+    for _ in range(3):
+        action = np.flatnonzero(info["action_mask"])[-2:][0]
+        observation, reward, _, _, info = env.step(action)
+        parts += [observation.tobytes(), np.float64(reward).tobytes()]
+    env.close()
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_worker_processes_get_the_same_bits(method):
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        there = pool.apply(run_episode, (5,))
+    assert there == run_episode(5)
+
+
+@pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))
+def test_sync_vector_environment_in_each_autoreset_mode(mode):
+    env = gym.make_vec(
+        ENV_ID,
+        num_envs=2,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": mode},
+        overrides=SHORT,
+    )
+    observations, _ = env.reset(seed=[1, 2])
+    assert not np.array_equal(observations[0], observations[1])
+    no_op = np.full(2, env.single_action_space.n - 1)
+    for step in range(1, 8):
+        observations, rewards, terminated, truncated, info = env.step(no_op)
+        assert observations in env.observation_space
+        assert info["action_mask"].shape == (2, env.single_action_space.n)
+        assert not terminated.any()
+        if truncated.all() and mode == gym.vector.AutoresetMode.DISABLED:
+            env.reset(options={"reset_mask": truncated})
+        assert truncated.all() == (step in {3, 7 if mode.value == "NextStep" else 6})
+        assert np.isfinite(rewards).all()
+    env.close()
+
+
+def test_async_vector_environment_agrees_with_sync():
+    results = []
+    for mode in ("sync", "async"):
+        kwargs = {"vector_kwargs": {"context": "spawn"}} if mode == "async" else {}
+        env = gym.make_vec(ENV_ID, num_envs=2, vectorization_mode=mode, overrides=SHORT, **kwargs)
+        observations, info = env.reset(seed=[1, 2])
+        action = np.array([np.flatnonzero(mask)[0] for mask in info["action_mask"]])
+        after, rewards, *_ = env.step(action)
+        results.append((observations.copy(), after.copy(), rewards.copy()))
+        env.close()
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
