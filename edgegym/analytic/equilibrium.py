@@ -78,40 +78,94 @@ class Equilibrium:
     stable: bool
 
 
-def build_tiers(net: TieredNetwork, density: FloatArray | None = None) -> tuple[Tiers, NDArray[np.int64]]:
-    """Return the compiled solver's view of a network and the indices of its non-empty tiers.
+@kernel
+def _group_identical(prefill, occupancy, slots, density, group):
+    """Number the non-empty tiers, equal ones alike; -1 for empty tiers. Return the count."""
+    count = 0
+    for s in range(slots.size):
+        group[s] = -1
+        if density[s] <= 0.0:
+            continue
+        for t in range(s):
+            if group[t] >= 0 and slots[t] == slots[s]:
+                same = True
+                for q in range(prefill.shape[1]):
+                    if prefill[s, q] != prefill[t, q] or occupancy[s, q] != occupancy[t, q]:
+                        same = False
+                        break
+                if same:
+                    group[s] = group[t]
+                    break
+        if group[s] < 0:
+            group[s] = count
+            count += 1
+    return count
+
+
+def build_tiers(
+    net: TieredNetwork, density: FloatArray | None = None
+) -> tuple[Tiers, NDArray[np.int64]]:
+    """Return the compiled solver's view of a network, and which of its tiers each profile is in.
+
+    Profiles with the same prefill times, occupancies and slots are one tier to the solver: their
+    waits are equal, and rounding must not tell them apart (at ``radio_alpha >= 4`` the association is
+    infinitely sensitive there).
 
     Parameters
     ----------
     net : TieredNetwork
     density : float64 [S], optional
         Tier densities to use instead of the network's.
+
+    Returns
+    -------
+    tiers : Tiers
+    group : int64 [S]
+        Index of the solver's tier; -1 for empty tiers.
     """
     if density is None:
         density = net.tier_density
-    used = np.flatnonzero(density > 0)
     prefill, occupancy, shares = net.prefill_s, net.occupancy_s, net.type_probabilities
     if net.servable is not None:
         prefill = np.where(net.servable, prefill, np.inf)
-    if len(used) < len(density):
-        prefill, occupancy = prefill[used], occupancy[used]
     if not shares.all():
         present = shares > 0
         prefill, occupancy, shares = prefill[:, present], occupancy[:, present], shares[present]
-    slots = net.concurrency[used]
+    group = np.empty(len(density), np.int64)
+    count = _group_identical(prefill, occupancy, net.concurrency, density, group)
+    if count < len(density):
+        _, first = np.unique(group, return_index=True)
+        first = first[-count:]
+        prefill, occupancy = prefill[first], occupancy[first]
+        slots = net.concurrency[first]
+        density = np.bincount(group[group >= 0], density[group >= 0], count)
+    else:
+        slots = net.concurrency
     tiers = Tiers(
-        prefill=np.ascontiguousarray(prefill.T),
-        occupancy=np.ascontiguousarray(occupancy.T),
-        shares=shares,
-        density=density[used],
-        slots=slots,
+        prefill=np.array(prefill.T, order="C"),
+        occupancy=np.array(occupancy.T, order="C"),
+        shares=shares.copy(),
+        density=density.copy(),
+        slots=slots.copy(),
         unit=occupancy.mean(axis=1) / slots,
         intensity=net.request_intensity,
         xi=net.radio_xi,
         power=2.0 / net.radio_alpha,
         wait_scale=(1.0 + net.service_scv) / 2.0,
     )
-    return tiers, used
+    return tiers, group
+
+
+def spread_to_profiles(tier_values: FloatArray, group: NDArray[np.int64]) -> FloatArray:
+    """Return values of solver tiers as values per profile ``[S]``; 0 for empty ones."""
+    return np.where(group >= 0, tier_values[group], 0.0)
+
+
+def spread_to_tiers(profile_values: FloatArray, group: NDArray[np.int64]) -> FloatArray:
+    """Return values per profile as values of the solver's tiers."""
+    values = np.zeros(group.max() + 1)
+    values[group[group >= 0]] = profile_values[group >= 0]
+    return values
 
 
 @kernel
@@ -133,6 +187,7 @@ def _describe(
     net: TieredNetwork,
     assumed: FloatArray,
     association: FloatArray,
+    saturated: NDArray[np.bool_],
     policy: Policy,
     iterations: int,
     tolerance: float,
@@ -153,6 +208,8 @@ def _describe(
     )
     wait, waiting = np.empty(len(rate)), np.empty(len(rate))
     _queues(rate, load, net.concurrency, (1.0 + net.service_scv) / 2.0, wait, waiting)
+    wait[saturated] = np.inf
+    waiting[saturated] = 1.0
     residual = 0.0
     if policy == "load_aware":
         residual = float(np.max(np.abs(assumed - wait) / (1.0 + assumed)))
@@ -168,7 +225,7 @@ def _describe(
         iterations=iterations,
         residual=residual,
         converged=residual <= tolerance,
-        stable=bool((load < net.concurrency).all()),
+        stable=bool(np.isfinite(wait).all()),
     )
 
 
@@ -180,25 +237,24 @@ def _start_wait(net: TieredNetwork, start: "Equilibrium | ArrayLike | None") -> 
 
 def _newton_wait(
     net: TieredNetwork, start: FloatArray | None, tolerance: float
-) -> tuple[FloatArray, int]:
-    tiers, used = build_tiers(net)
+) -> tuple[FloatArray, NDArray[np.bool_], int]:
+    """Return the waits, which tiers the solver found to be overloaded, and the iterations."""
+    tiers, group = build_tiers(net)
     if start is None:
-        y = np.zeros(len(used))
+        wait = np.zeros(len(tiers.slots))
     else:
-        first = start[used]
-        y = first / (first + tiers.unit)
-    _, _, iterations = fixed_point.solve(
+        wait = spread_to_tiers(start, group)
+    status, _, iterations = fixed_point.solve(
         tiers,
-        y,
+        wait,
         start is not None,
         *rule(net.radio_alpha, COARSE_NODES),
         *rule(net.radio_alpha, FINE_NODES),
         tolerance,
         _ROUNDS,
     )
-    wait = np.zeros(net.num_profiles)
-    wait[used] = fixed_point.to_waits(y, tiers.unit)
-    return wait, iterations
+    saturated = fixed_point.saturated(wait, tiers.unit) & (status == fixed_point.OVERLOADED)
+    return spread_to_profiles(wait, group), spread_to_profiles(saturated, group) > 0, iterations
 
 
 def _damped_wait(
@@ -208,14 +264,12 @@ def _damped_wait(
     damping: float,
     max_iterations: int,
 ) -> tuple[FloatArray, int]:
-    tiers, used = build_tiers(net)
-    first = np.zeros(len(used)) if start is None else start[used]
+    tiers, group = build_tiers(net)
+    wait = np.zeros(len(tiers.slots)) if start is None else spread_to_tiers(start, group)
     iterations = fixed_point.damped(
-        tiers, first, *rule(net.radio_alpha, FINE_NODES), damping, tolerance, max_iterations
+        tiers, wait, *rule(net.radio_alpha, FINE_NODES), damping, tolerance, max_iterations
     )
-    wait = np.zeros(net.num_profiles)
-    wait[used] = first
-    return wait, iterations
+    return spread_to_profiles(wait, group), iterations
 
 
 def solve_equilibrium(
@@ -274,6 +328,7 @@ def solve_equilibrium(
         raise ValueError(f"max_iterations is {max_iterations!r}: must be at least 1")
     first = _start_wait(net, start)
     iterations = 0
+    saturated = np.zeros(net.num_profiles, np.bool_)
     if policy == "nearest":
         wait = np.zeros(net.num_profiles)
         association = nearest_association(net).probability
@@ -281,8 +336,8 @@ def solve_equilibrium(
         if policy == "queue_unaware":
             wait = np.zeros(net.num_profiles)
         elif method == "newton":
-            wait, iterations = _newton_wait(net, first, tolerance)
+            wait, saturated, iterations = _newton_wait(net, first, tolerance)
         else:
             wait, iterations = _damped_wait(net, first, tolerance, damping, max_iterations)
         association = association_probability(net, wait)
-    return _describe(net, wait, association, policy, iterations, tolerance)
+    return _describe(net, wait, association, saturated, policy, iterations, tolerance)

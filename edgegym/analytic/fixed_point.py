@@ -23,10 +23,14 @@ from edgegym.jit import kernel
 # limit of what rounding leaves of the differences between waits.
 _KNEE = 1.0 - 1e-5
 _OVERLOAD_TOLERANCE = 1e-5
+# In an overloaded network, waits from here on count as unstable: continued waits are about 1e5 units.
+_SATURATED_UNITS = 1e4
 # From this y on a tier counts as one with a queue.
 _QUEUED = 1e-3
 # Rounds that end beyond the knee before the load is called too high.
 _OVERLOAD_ROUNDS = 4
+_COARSE_ROUNDS = 4
+_HALVINGS = 6
 
 CONVERGED = 0
 OVERLOADED = 1
@@ -176,36 +180,27 @@ def _gap(tiers, y, s, points, weights, wait, rate, load):
 
 
 @kernel
-def sweep(tiers, y, points, weights, tolerance):
+def sweep(tiers, wait, points, weights, tolerance):
     """Solve y_s = P_s for one tier after the other, the others held (in place, one pass).
 
     P falls in the tier's own wait, so each root is unique and lies between the present y and its P.
-    From y = 0 the passes rise towards the smallest equilibrium.
+    From no wait the passes rise towards the smallest equilibrium.
 
     Parameters
     ----------
     tiers : Tiers
-    y : float64 [S]
+    wait : float64 [S]
         In and out.
     points, weights : float64 [n]
         Quadrature rule.
     tolerance : float
         Relative to ``1 - y``.
-
-    Returns
-    -------
-    float
-        Largest change of any y.
     """
-    count = y.size
-    wait = np.empty(count)
+    count = wait.size
     rate = np.empty(count)
     load = np.empty(count)
     for s in range(count):
-        wait[s] = to_wait(y[s], tiers.unit[s])
-    moved = 0.0
-    for s in range(count):
-        low = y[s]
+        low = from_wait(wait[s], tiers.unit[s])
         low_gap = _gap(tiers, low, s, points, weights, wait, rate, load)
         if low_gap > 0.0:
             high, high_gap = low, low_gap
@@ -238,31 +233,30 @@ def sweep(tiers, y, points, weights, tolerance):
             if abs(gap) <= 0.1 * tolerance * max(1.0 - middle, 1e-9):
                 low = middle
                 break
-        moved = max(moved, abs(low - y[s]))
-        y[s] = low
         wait[s] = to_wait(low, tiers.unit[s])
-    return moved
 
 
 @kernel
-def _level_gap(tiers, y, rise, points, weights, trial):
+def _level_gap(tiers, wait, rise, points, weights, trial):
     """Raise all queues' waits by `rise`; return the sum of y - P over them, weighted by capacity."""
+    count = wait.size
+    rate = np.empty(count)
+    load = np.empty(count)
     empty = np.empty((0, 0))
-    gap = np.empty(y.size)
-    for s in range(y.size):
-        trial[s] = y[s]
-        if y[s] > _QUEUED:
-            trial[s] = from_wait(to_wait(y[s], tiers.unit[s]) + rise, tiers.unit[s])
-    evaluate_map(tiers, trial, points, weights, gap, empty)
+    for s in range(count):
+        queued = from_wait(wait[s], tiers.unit[s]) > _QUEUED
+        trial[s] = wait[s] + rise if queued else wait[s]
+    tier_loads(tiers, trial, points, weights, rate, load, empty, empty)
     total = 0.0
-    for s in range(y.size):
-        if y[s] > _QUEUED:
-            total += tiers.density[s] * tiers.slots[s] * gap[s]
+    for s in range(count):
+        if from_wait(wait[s], tiers.unit[s]) > _QUEUED:
+            gap = from_wait(trial[s], tiers.unit[s]) - response(tiers, s, rate[s], load[s])[0]
+            total += tiers.density[s] * tiers.slots[s] * gap
     return total
 
 
 @kernel
-def level(tiers, y, points, weights):
+def level(tiers, wait, points, weights):
     """Raise the waits of all queued tiers together until they answer with them on average (in place).
 
     Requests hardly tell tiers of nearly equal cost apart: sweeps then raise them past each other by
@@ -273,12 +267,13 @@ def level(tiers, y, points, weights):
     bool
         Whether there is such a level short of overload.
     """
-    trial = np.empty(y.size)
+    count = wait.size
+    trial = np.empty(count)
     low, high = 0.0, tiers.unit.max()
-    if _level_gap(tiers, y, 0.0, points, weights, trial) >= 0.0:
+    if _level_gap(tiers, wait, 0.0, points, weights, trial) >= 0.0:
         return True
     for _ in range(60):
-        if _level_gap(tiers, y, high, points, weights, trial) >= 0.0:
+        if _level_gap(tiers, wait, high, points, weights, trial) >= 0.0:
             break
         low = high
         high *= 2.0
@@ -286,13 +281,16 @@ def level(tiers, y, points, weights):
         middle = 0.5 * (low + high)
         if high - low <= 1e-3 * high:
             break
-        if _level_gap(tiers, y, middle, points, weights, trial) < 0.0:
+        if _level_gap(tiers, wait, middle, points, weights, trial) < 0.0:
             low = middle
         else:
             high = middle
-    _level_gap(tiers, y, low, points, weights, trial)
-    y[:] = trial
-    return trial.max() < _KNEE
+    within = True
+    for s in range(count):
+        if from_wait(wait[s], tiers.unit[s]) > _QUEUED:
+            wait[s] += low
+            within = within and from_wait(wait[s], tiers.unit[s]) < _KNEE
+    return within
 
 
 @kernel
@@ -324,71 +322,66 @@ def _solve_in_place(matrix, vector):
 
 
 @kernel
-def evaluate_map(tiers, y, points, weights, gap, jacobian):
-    """Fill y - P and its derivative; return the largest gap and the residual on the true map.
+def evaluate_map(tiers, wait, points, weights, gap, jacobian):
+    """Fill y - P and its derivative in the waits; return the largest gap and the true residual.
 
     Parameters
     ----------
     tiers : Tiers
-    y : float64 [S]
+    wait : float64 [S]
     points, weights : float64 [n]
     gap : float64 [S]
         Out.
-    jacobian : float64 [S, S] or [0, 0]
-        Out, unless empty.
+    jacobian : float64 [S, S]
+        Out.
 
     Returns
     -------
     size, residual : float
         ``max |y - P|``, and ``max |W - induced W| / (1 + W)``, infinite if a tier is unstable.
     """
-    count = y.size
-    wait = np.empty(count)
+    count = wait.size
     rate = np.empty(count)
     load = np.empty(count)
-    shape = jacobian.shape
-    rate_slope = np.empty(shape)
-    load_slope = np.empty(shape)
-    for s in range(count):
-        wait[s] = to_wait(y[s], tiers.unit[s])
+    rate_slope = np.empty((count, count))
+    load_slope = np.empty((count, count))
     tier_loads(tiers, wait, points, weights, rate, load, rate_slope, load_slope)
     size = 0.0
     residual = 0.0
     for s in range(count):
+        y = from_wait(wait[s], tiers.unit[s])
         value, by_load, by_rate = response(tiers, s, rate[s], load[s])
-        gap[s] = y[s] - value
+        gap[s] = y - value
         size = max(size, abs(gap[s]))
         induced = induced_wait(tiers, s, rate[s], load[s])
         residual = max(residual, abs(wait[s] - induced) / (1.0 + wait[s]))
-        if jacobian.size > 0:
-            for t in range(count):
-                slope = by_load * load_slope[s, t] + by_rate * rate_slope[s, t]
-                jacobian[s, t] = -slope * _wait_slope(y[t], tiers.unit[t])
-            jacobian[s, s] += 1.0
+        for t in range(count):
+            jacobian[s, t] = -by_load * load_slope[s, t] - by_rate * rate_slope[s, t]
+        jacobian[s, s] += 1.0 / _wait_slope(y, tiers.unit[s])
     return size, residual
 
 
 @kernel
-def _stepped(y, step, unit):
-    """Return y moved along `step`, made as a step of the wait where that leaves a positive wait.
+def _stepped(wait, step, unit):
+    """Return the wait after a Newton step, made in y instead where it would fall to 0 or below.
 
-    Only differences of waits move requests: a common rise of all waits must stay one.
+    Only differences of waits move requests, so a common rise of all waits must stay one: steps are
+    made in the wait where they can be.
     """
-    wait = to_wait(y, unit)
-    moved = wait + _wait_slope(y, unit) * step
-    if moved >= 0.1 * wait:
-        return from_wait(moved, unit)
-    return max(y + step, 0.0)
+    if wait + step >= 0.1 * wait:
+        return wait + step
+    y = from_wait(wait, unit)
+    return to_wait(max(y + step / _wait_slope(y, unit), 0.0), unit)
 
 
 @kernel
-def newton(tiers, y, points, weights, tolerance, steps):
+def newton(tiers, wait, points, weights, tolerance, steps):
     """Newton's iteration with a halving line search (in place).
 
     Parameters
     ----------
     tiers : Tiers
-    y : float64 [S]
+    wait : float64 [S]
         In: start. Out: best point found.
     points, weights : float64 [n]
     tolerance : float
@@ -401,40 +394,44 @@ def newton(tiers, y, points, weights, tolerance, steps):
     status, residual, used
         ``CONVERGED``, ``OVERLOADED`` or ``FAILED``; residual on the true map; iterations made.
     """
-    count = y.size
+    count = wait.size
     gap = np.empty(count)
-    trial_gap = np.empty(count)
+    direction = np.empty(count)
     jacobian = np.empty((count, count))
-    trial = np.empty(count)
-    size, residual = evaluate_map(tiers, y, points, weights, gap, jacobian)
+    base = wait.copy()
+    length = 0.0
+    halvings = 0
+    size, residual = np.inf, np.inf
     used = 0
-    while used < steps and residual > 1e-14:
-        if residual == np.inf and size <= _OVERLOAD_TOLERANCE:
-            break
-        used += 1
-        direction = -gap
-        if not _solve_in_place(jacobian, direction) or not np.isfinite(direction.sum()):
-            break
-        length = 1.0
-        accepted = False
-        for _ in range(7):
-            for s in range(count):
-                trial[s] = _stepped(y[s], length * direction[s], tiers.unit[s])
-            trial_size, trial_residual = evaluate_map(
-                tiers, trial, points, weights, trial_gap, jacobian
-            )
-            better = trial_size < (1.0 - 0.1 * length) * size
-            if better or (trial_residual < 0.5 * residual and residual <= tolerance):
-                accepted = True
+    trial = wait.copy()
+    # One call site for the map: it holds most of the machine code.
+    while True:
+        trial_size, trial_residual = evaluate_map(tiers, trial, points, weights, gap, jacobian)
+        polishing = residual <= tolerance
+        if polishing:
+            accepted = trial_residual < 0.5 * residual
+        else:
+            accepted = trial_size < (1.0 - 0.1 * length) * size or trial_residual <= tolerance
+        if accepted:
+            base[:] = trial
+            size, residual = trial_size, trial_residual
+            overloaded = residual == np.inf and size <= _OVERLOAD_TOLERANCE
+            if used == steps or residual <= 1e-14 or overloaded:
                 break
-            if residual <= tolerance:
+            direction[:] = -gap
+            if not _solve_in_place(jacobian, direction) or not np.isfinite(direction.sum()):
+                break
+            used += 1
+            length = 1.0
+            halvings = 0
+        else:
+            if polishing or halvings == _HALVINGS:
                 break
             length *= 0.5
-        if not accepted:
-            break
-        y[:] = trial
-        gap[:] = trial_gap
-        size, residual = trial_size, trial_residual
+            halvings += 1
+        for s in range(count):
+            trial[s] = _stepped(base[s], length * direction[s], tiers.unit[s])
+    wait[:] = base
     if residual <= tolerance:
         return CONVERGED, residual, used
     if residual == np.inf and size <= _OVERLOAD_TOLERANCE:
@@ -443,16 +440,16 @@ def newton(tiers, y, points, weights, tolerance, steps):
 
 
 @kernel
-def solve(tiers, y, warm, coarse_points, coarse_weights, points, weights, tolerance, rounds):
+def solve(tiers, wait, warm, coarse_points, coarse_weights, points, weights, tolerance, rounds):
     """Solve the fixed point: Newton from a warm start, else rising sweeps, each polished by Newton.
 
     Parameters
     ----------
     tiers : Tiers
-    y : float64 [S]
+    wait : float64 [S]
         In: start if `warm`. Out: the solution.
     warm : bool
-        Whether to try Newton from `y` first.
+        Whether to try Newton from `wait` first.
     coarse_points, coarse_weights : float64 [m]
         Cheap quadrature rule for the first sweeps.
     points, weights : float64 [n]
@@ -467,44 +464,66 @@ def solve(tiers, y, warm, coarse_points, coarse_weights, points, weights, tolera
     status, residual, iterations
         As :func:`newton`; iterations count sweeps and Newton steps.
     """
-    trial = y.copy()
+    trial = wait.copy()
     iterations = 0
-    if warm:
-        status, residual, used = newton(tiers, trial, points, weights, tolerance, 12)
-        iterations += used
-        if status == CONVERGED:
-            y[:] = trial
-            return status, residual, iterations
-    y[:] = 0.0
+    hopeless = 0
     status = FAILED
     residual = np.inf
-    hopeless = 0
-    for turn in range(rounds):
-        if turn < 4:
-            sweep(tiers, y, coarse_points, coarse_weights, 1e-2)
-        else:
-            sweep(tiers, y, points, weights, max(1e-3 * 0.5**turn, 1e-12))
-        iterations += 1
-        if turn > 0 and not level(tiers, y, coarse_points, coarse_weights):
-            hopeless += 1
-        trial[:] = y
+    for turn in range(0 if warm else 1, rounds + 1):
+        if turn == 1:
+            wait[:] = 0.0
+        if turn > 0:
+            fine = turn > _COARSE_ROUNDS
+            goal = max(1e-3 * 0.5**turn, 1e-12) if fine else 1e-2
+            sweep(
+                tiers,
+                wait,
+                points if fine else coarse_points,
+                weights if fine else coarse_weights,
+                goal,
+            )
+            iterations += 1
+            if turn > 1 and not level(tiers, wait, coarse_points, coarse_weights):
+                hopeless += 1
+        trial[:] = wait
         status, residual, used = newton(tiers, trial, points, weights, tolerance, 12 + turn)
         iterations += used
-        if status != FAILED or hopeless == _OVERLOAD_ROUNDS:
+        done = status == CONVERGED or (status == OVERLOADED and turn > 0)
+        if done or hopeless == _OVERLOAD_ROUNDS or turn == rounds:
             break
+        # Newton never leaves a larger gap than it found, so its end is mostly the better start for
+        # the next sweep; now and then the sweeps go on from their own, which cannot cycle.
+        if turn % 4 != 0:
+            wait[:] = trial
     if status == FAILED and hopeless > 0 and residual == np.inf:
         status = OVERLOADED
-    y[:] = trial
+    wait[:] = trial
     return status, residual, iterations
 
 
 @kernel
-def to_waits(y, unit):
-    """Return the waits [S] of an array of y."""
-    wait = np.empty(y.size)
-    for s in range(y.size):
-        wait[s] = to_wait(y[s], unit[s])
-    return wait
+def any_saturated(wait, unit):
+    """Return whether a wait is one of the finite continuation beyond saturation."""
+    for s in range(wait.size):
+        if wait[s] > unit[s] * _SATURATED_UNITS:
+            return True
+    return False
+
+
+@kernel
+def newton_step(tiers, wait, gap, jacobian, moved):
+    """Fill `moved` with the waits after a full Newton step; return False if there is none."""
+    direction = -gap
+    if not _solve_in_place(jacobian, direction) or not np.isfinite(direction.sum()):
+        return False
+    for s in range(wait.size):
+        moved[s] = _stepped(wait[s], direction[s], tiers.unit[s])
+    return True
+
+
+def saturated(wait, unit):
+    """Return which tiers are at the brink or beyond, by their wait in an overloaded network."""
+    return wait > unit * _SATURATED_UNITS
 
 
 @kernel

@@ -250,7 +250,7 @@ def covered(cost, density, xi, power, points, weights, limit, delay, decay):
     if count == 0:
         return 0.0
     # The integrand jumps where a tier's slack ends and may fall steeply just before.
-    ends = np.empty(4 * count)
+    ends = np.empty(3 * count)
     size = 0
     last = -np.inf
     for k in range(count):
@@ -259,10 +259,9 @@ def covered(cost, density, xi, power, points, weights, limit, delay, decay):
         ends[size] = cost[t]
         ends[size + 1] = limit[t]
         size += 2
-        if delay[t] > 1e-13 and decay[t] > 0.0:
-            ends[size] = limit[t] - 5.0 / decay[t]
-            ends[size + 1] = limit[t] - 35.0 / decay[t]
-            size += 2
+        if delay[t] > 1e-10 and decay[t] > 0.0:
+            ends[size] = limit[t] - 8.0 / decay[t]
+            size += 1
     ends = np.sort(ends[:size])
     active = 0
     result = 0.0

@@ -42,7 +42,7 @@ def render(
     progress
         Whether to show how far it is, on standard error.
     """
-    from edgegym.evaluation.animate import plan_animation
+    from edgegym.evaluation.animation import plan_animation
 
     with checked_input():
         if policy is not None and model is not None:

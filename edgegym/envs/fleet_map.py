@@ -95,7 +95,7 @@ class FleetMap:
         axes.set_aspect("equal", anchor="W")
         axes.set_xlim(-margin_km, region.width_km + margin_km)
         axes.set_ylim(-margin_km, region.height_km + margin_km)
-        axes.figure.draw_without_rendering()
+        axes.apply_aspect()
         corners = axes.transData.transform([(0.0, 0.0), (region.width_km, region.height_km)])
         (left, bottom), (right, top) = np.rint(corners).astype(int)
         height_px = round(axes.figure.bbox.height)

@@ -8,7 +8,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_GRID = 72  # places at which the density is computed, each way
+_GRID = 48  # places at which the density is computed, each way
 
 
 class DemandHaze:

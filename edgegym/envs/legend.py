@@ -42,19 +42,19 @@ class Legend:
         _draw_rings(axes)
         top, _, height = _BAR_PX
         self._parts = [
-            axes.add_patch(
-                Rectangle(
-                    (_RIGHT_PX, top),
-                    0.0,
-                    height,
-                    facecolor=tuple(color),
-                    edgecolor="white",
-                    linewidth=0.6,
-                    animated=True,
-                )
+            Rectangle(
+                (_RIGHT_PX, top),
+                0.0,
+                height,
+                facecolor=tuple(color),
+                edgecolor="white",
+                linewidth=0.6,
+                animated=True,
             )
             for color in palette.family_rgb
         ]
+        for part in self._parts:
+            axes.add_patch(part)
         self.moving: list[Any] = list(self._parts)
 
     def update(self, demand_per_s: "NDArray[np.float64]") -> None:
@@ -123,9 +123,7 @@ def _draw_rings(axes: "Axes") -> None:
     axes.text(
         _RIGHT_PX,
         116.0,
-        "haze: where requests come from\n"
-        "bar: their mix, in the colour of\n"
-        "the profile that serves them best",
+        "haze: where requests are\nbar: their mix, coloured by the\nprofile that serves them best",
         size=8.5,
         color=_INK,
         va="top",

@@ -1,7 +1,7 @@
 """``EdgeGym/Placement-v0``: which node should hold which prefixes, one move at a time."""
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium
 import numpy as np
@@ -9,7 +9,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 
 from edgegym.envs.info import INFO_KEYWORDS, add_epoch, epoch_values, no_episode, no_epoch
-from edgegym.interface.actions import PlacementActions, bucket_level_bytes, write_action_mask
+from edgegym.interface.actions import PlacementActions, write_action_mask
 from edgegym.interface.layout import ObservationLayout
 from edgegym.interface.observation import Observer
 from edgegym.interface.reward import ServiceReward, placement_reward
@@ -130,7 +130,7 @@ class PlacementEnv(gymnasium.Env):
     * v0: first version.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 8}
+    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 8}  # noqa: RUF012 - as in Env
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class PlacementEnv(gymnasium.Env):
             window = fleet.advance(self.scenario.initial.warmup_s)
             self._observer.update(window.nearest_demand, window.seconds)
         if self.render_mode is not None:
-            self._make_renderer().start(fleet)
+            self._make_renderer().start()
             self._show()
         return self._observe(), self._info(no_epoch())
 
@@ -307,7 +307,7 @@ class PlacementEnv(gymnasium.Env):
             state.profile[0],
             state.slots[0],
             fleet.world.move_bytes,
-            bucket_level_bytes(fleet.world, state),
+            fleet.bucket_bytes,
             mask,
         )
         return mask
@@ -355,6 +355,8 @@ class PlacementEnv(gymnasium.Env):
         self._moves = state["moves"]
         self._episode = dict(state["episode"])
         self._episode_stats = state["episode_stats"]
+        if self._renderer is not None:
+            self._renderer.start()
 
     def fork(self) -> Self:
         """Return an independent environment that continues identically (without a window)."""
@@ -371,7 +373,7 @@ class PlacementEnv(gymnasium.Env):
         return {**self.__dict__, "_renderer": None}
 
     def _observe(self) -> "NDArray[np.float32]":
-        return self._observer.observe(self.fleet.state)
+        return self._observer.observe(self.fleet.state, self.fleet.bucket_bytes)
 
     def _info(self, epoch: dict[str, int | float]) -> dict[str, Any]:
         return {**epoch, **self._episode, "action_mask": self.action_masks()}

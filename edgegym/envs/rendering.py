@@ -1,6 +1,7 @@
 """Pictures of a fleet: a map of nodes and demand beside charts of coverage and load."""
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,29 @@ _DPI = 100
 _INK = "#22272E"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Scene:
+    """The figure of one episode: a picture of what stays, and the parts that move."""
+
+    canvas: Any
+    static: Any
+    fleet_map: FleetMap
+    legend: Legend
+    coverage: StripChart
+    load: StripChart
+    clock: Any
+
+    @property
+    def moving(self) -> list[Any]:
+        """Artists to draw in each frame, in order."""
+        parts = (self.fleet_map, self.legend, self.coverage, self.load)
+        return [*(artist for part in parts for artist in part.moving), self.clock]
+
+
 class FleetRenderer:
     """Draws the fleets of one scenario with Agg; no display, no global state of matplotlib.
 
-    Static parts (axes, legend) are drawn once an episode; a frame redraws only what moves.
+    What stays (axes, legend) is drawn once an episode; a frame redraws only what moves.
 
     Parameters
     ----------
@@ -38,18 +58,13 @@ class FleetRenderer:
         self._minutes: list[float] = []
         self._coverage: list[float] = []
         self._load: list[float] = []
-        self._canvas: Any = None
-        self._static: Any = None
-        self._map: FleetMap | None = None
-        self._legend: Legend | None = None
-        self._charts: tuple[StripChart, ...] = ()
-        self._clock: Any = None
+        self._scene: _Scene | None = None
         self._window: Window | None = None
 
-    def start(self, fleet: "Fleet") -> None:
-        """Begin an episode: forget the charts and place the nodes."""
+    def start(self) -> None:
+        """Begin an episode: forget the charts and the places of the nodes."""
         self._minutes, self._coverage, self._load = [], [], []
-        self._build(fleet)
+        self._scene = None
 
     def record(self, fleet: "Fleet", epoch: dict[str, int | float]) -> None:
         """Add an epoch's values (of ``edgegym.envs.info.EPOCH_KEYS``) to the charts."""
@@ -71,22 +86,22 @@ class FleetRenderer:
         -------
         ndarray of uint8, shape [540, 960, 3]
         """
-        if self._canvas is None:
-            self._build(fleet)
-        assert self._map is not None
-        assert self._legend is not None
-        canvas = self._canvas
-        canvas.restore_region(self._static)
-        pixels = np.asarray(canvas.buffer_rgba())
-        pixels[self._map.rows, self._map.columns, :3] = self._map.haze(demand_per_s)
-        self._map.update(fleet)
-        self._legend.update(demand_per_s)
-        for chart, values in zip(self._charts, (self._coverage, self._load), strict=True):
-            chart.update(self._minutes, values)
+        if self._scene is None:
+            self._scene = self._build(fleet)
+        scene = self._scene
+        scene.canvas.restore_region(scene.static)
+        # The haze lies under all artists: it goes straight into the canvas.
+        pixels = np.asarray(scene.canvas.buffer_rgba())
+        fleet_map = scene.fleet_map
+        pixels[fleet_map.rows, fleet_map.columns, :3] = fleet_map.haze(demand_per_s)
+        fleet_map.update(fleet)
+        scene.legend.update(demand_per_s)
+        scene.coverage.update(self._minutes, self._coverage)
+        scene.load.update(self._minutes, self._load)
         elapsed_s = max(self._elapsed_s(fleet), 0.0)
-        self._clock.set_text(f"{int(elapsed_s // 60)} min {int(elapsed_s % 60):02d} s")
-        for artist in self._moving_artists():
-            canvas.figure.draw_artist(artist)
+        scene.clock.set_text(f"{int(elapsed_s // 60)} min {int(elapsed_s % 60):02d} s")
+        for artist in scene.moving:
+            scene.canvas.figure.draw_artist(artist)
         return pixels[:, :, :3].copy()
 
     def show(self, fleet: "Fleet", demand_per_s: "NDArray[np.float64]") -> None:
@@ -104,52 +119,44 @@ class FleetRenderer:
     def _elapsed_s(self, fleet: "Fleet") -> float:
         return fleet.now_s - self._scenario.initial.warmup_s
 
-    def _moving_artists(self) -> list[Any]:
-        assert self._map is not None
-        assert self._legend is not None
-        charts = [artist for chart in self._charts for artist in chart.moving]
-        return [*self._map.moving, *self._legend.moving, *charts, self._clock]
-
-    def _build(self, fleet: "Fleet") -> None:
+    def _build(self, fleet: "Fleet") -> _Scene:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
+        scenario, palette = self._scenario, self._palette
         figure = Figure(figsize=(_WIDTH_PX / _DPI, _HEIGHT_PX / _DPI), dpi=_DPI, facecolor="white")
         canvas = FigureCanvasAgg(figure)
-        text = {"color": _INK, "va": "baseline"}
-        figure.text(0.603, 0.935, self._scenario.name, size=15, weight="bold", **text)
-        self._clock = figure.text(0.978, 0.935, "", size=12, ha="right", animated=True, **text)
-        self._map = FleetMap(
-            figure.add_axes((0.012, 0.05, 0.57, 0.94)),
-            scenario=self._scenario,
-            fleet=fleet,
-            palette=self._palette,
+        text: dict[str, Any] = {"color": _INK, "va": "baseline"}
+        figure.text(0.603, 0.935, scenario.name, size=15, weight="bold", **text)
+        clock = figure.text(0.978, 0.935, "", size=12, ha="right", animated=True, **text)
+        map_axes = figure.add_axes((0.012, 0.05, 0.57, 0.94))
+        fleet_map = FleetMap(map_axes, scenario=scenario, fleet=fleet, palette=palette)
+        legend_axes = figure.add_axes((0.605, 0.50, 0.38, 0.395))
+        legend = Legend(legend_axes, scenario=scenario, palette=palette)
+        horizon_min = scenario.control.horizon_epochs * scenario.control.epoch_s / 60.0
+        coverage = StripChart(
+            figure.add_axes((0.65, 0.30, 0.328, 0.14)),
+            title=f"first token within {scenario.objective.ttft_target_s:g} s",
+            unit="% of requests",
+            horizon_min=horizon_min,
+            color="#0072B2",
+            time_axis=False,
         )
-        self._legend = Legend(
-            figure.add_axes((0.605, 0.50, 0.38, 0.395)),
-            scenario=self._scenario,
-            palette=self._palette,
-        )
-        control = self._scenario.control
-        horizon_min = control.horizon_epochs * control.epoch_s / 60.0
-        self._charts = (
-            StripChart(
-                figure.add_axes((0.65, 0.30, 0.328, 0.14)),
-                title=f"first token within {self._scenario.objective.ttft_target_s:g} s",
-                unit="% of requests",
-                horizon_min=horizon_min,
-                color="#0072B2",
-                time_axis=False,
-            ),
-            StripChart(
-                figure.add_axes((0.65, 0.085, 0.328, 0.14)),
-                title="slots busy",
-                unit="% of slots",
-                horizon_min=horizon_min,
-                color="#57606A",
-                time_axis=True,
-            ),
+        load = StripChart(
+            figure.add_axes((0.65, 0.085, 0.328, 0.14)),
+            title="slots busy",
+            unit="% of slots",
+            horizon_min=horizon_min,
+            color="#57606A",
+            time_axis=True,
         )
         canvas.draw()
-        self._canvas = canvas
-        self._static = canvas.copy_from_bbox(figure.bbox)
+        return _Scene(
+            canvas=canvas,
+            static=canvas.copy_from_bbox(figure.bbox),
+            fleet_map=fleet_map,
+            legend=legend,
+            coverage=coverage,
+            load=load,
+            clock=clock,
+        )

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgegym.evaluation.animate import animate
+    from edgegym.evaluation.animation import animate
     from edgegym.evaluation.comparison import Comparison
     from edgegym.evaluation.results import PolicyResult, ResultTable, SeedResult
     from edgegym.evaluation.runner import ComparisonPlan, compare, plan_comparison
@@ -29,7 +29,7 @@ _HOMES = {
     "PolicyResult": "results",
     "ResultTable": "results",
     "SeedResult": "results",
-    "animate": "animate",
+    "animate": "animation",
     "compare": "runner",
     "plan_comparison": "runner",
 }

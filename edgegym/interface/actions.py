@@ -81,24 +81,6 @@ class PlacementActions:
         return divmod(number, self.num_profiles)
 
 
-def bucket_level_bytes(world: Any, state: Any, b: int = 0) -> float:
-    """Return what moves may cost now, in bytes.
-
-    The rule of :func:`edgegym.simulator.backhaul.bucket_level`, to the bit, without handing a whole
-    fleet to compiled code for one number.
-
-    Parameters
-    ----------
-    world : World
-    state : FleetState
-    b : int
-        Row of its environment axis.
-    """
-    elapsed_s = state.now[b] - state.bucket_time_s[b]
-    level = state.bucket_bytes[b] + world.budget_bytes_per_s * elapsed_s
-    return float(min(float(world.burst_bytes), level))
-
-
 @kernel
 def write_action_mask(
     up: "NDArray[np.bool_]",  # (N,)

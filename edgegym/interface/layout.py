@@ -16,6 +16,7 @@ DEMAND_EWMA_S = 30.0
 """Time constant of the demand estimates, in seconds."""
 
 _LAYOUT_VERSION = 1
+_Row = tuple[str, int, str, float | None]  # name, size, unit, scale
 _DAY_S = 86_400.0
 
 
@@ -124,7 +125,7 @@ class ObservationLayout:
         profiles, families = int(world.num_profiles), int(world.num_families)
         demand_scale = _significant(world.mean_rate_per_s / world.mean_nodes / families)
         capacity_scale = _significant(float(np.mean(world.slots)) / profiles)
-        node = [
+        node: list[_Row] = [
             ("profile", profiles, "one-hot of the profile held or being received", None),
             ("backlog", 1, "requests per slot", 1.0),
             ("receiving", 1, "fraction of the transfer left", None),
@@ -135,7 +136,7 @@ class ObservationLayout:
             ("near_capacity", profiles, "slots per node around", capacity_scale),
             ("near_backlog", 1, "requests per slot around", 1.0),
         ]
-        fleet = [
+        fleet: list[_Row] = [
             (
                 "family_demand",
                 families,
@@ -149,7 +150,9 @@ class ObservationLayout:
         if observe_clock:
             fleet.append(("clock", 2, "(1 + sine) / 2 and (1 + cosine) / 2", None))
         features: list[Feature] = []
-        for scope, rows in (("node", node), ("global", fleet)):
+        scopes: tuple[tuple[Literal["node", "global"], list[_Row]], ...]
+        scopes = (("node", node), ("global", fleet))
+        for scope, rows in scopes:
             start = 0
             for name, size, unit, scale in rows:
                 features.append(

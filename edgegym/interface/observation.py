@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from edgegym.interface.actions import bucket_level_bytes
 from edgegym.interface.layout import (
     DEMAND_EWMA_S,
     Feature,
@@ -60,7 +59,7 @@ class _Constants(NamedTuple):
 
 
 @kernel
-def _ratio(value: float, scale: float) -> float:
+def _ratio(value: float, scale: float) -> np.float32:
     """Return ``value / (value + scale)`` as a float32 below one; 0 for nothing over nothing."""
     if value <= 0.0:
         return np.float32(0.0)
@@ -68,7 +67,7 @@ def _ratio(value: float, scale: float) -> float:
 
 
 @kernel
-def _price(move_bytes: int, slots: int, level_bytes: float) -> float:
+def _price(move_bytes: int, slots: int, level_bytes: float) -> np.float32:
     """Return the price feature: at most one half exactly if the bucket can pay."""
     if slots <= 0:
         return _ONE
@@ -82,7 +81,7 @@ def _price(move_bytes: int, slots: int, level_bytes: float) -> float:
 
 
 @kernel
-def _fraction_left(receiving: bool, start_s: float, end_s: float, now_s: float) -> float:
+def _fraction_left(receiving: bool, start_s: float, end_s: float, now_s: float) -> np.float32:
     """Return what is left of a node's transfer: all of it while the node still drains."""
     if not receiving:
         return np.float32(0.0)
@@ -331,14 +330,16 @@ class Observer:
             self._near_demand,
         )
 
-    def observe(self, state: Any, b: int = 0) -> "NDArray[np.float32]":
+    def observe(self, state: Any, bucket_level_bytes: float, b: int = 0) -> "NDArray[np.float32]":
         """Return a fresh flat observation.
 
         Parameters
         ----------
         state : FleetState
+        bucket_level_bytes : float
+            What moves may cost now.
         b : int
-            Row of its environment axis.
+            Row of the state's environment axis.
 
         Returns
         -------
@@ -361,7 +362,7 @@ class Observer:
             self._node_count,
             self._node_features,
             float(state.now[b]),
-            bucket_level_bytes(self._world, state, b),
+            float(bucket_level_bytes),
             self._constants,
             nodes,
             self._around,

@@ -34,7 +34,7 @@ class PlacementModel:
         self._area_km2 = scenario.region.area_km2
         self._mean_rate_per_s = float(world.mean_rate_per_s)
         self._mean_nodes = float(world.mean_nodes)
-        self._target_s = float(world.type_share @ world.type_target_s)
+        self._target_s = world.type_target_s
         self.long_run: NDArray[np.float64] = world.mean_rate_per_s * world.family_share
         """Long-run mean requests/s of each family, whole region, ``[F]``."""
 
@@ -80,9 +80,14 @@ class PlacementModel:
         """
         from edgegym.analytic import optimize_placement
 
-        network = self.network(family_rates_per_s, nodes or self._mean_nodes)
-        result = optimize_placement(network, ttft_target_s=self._target_s, start=start)
-        return np.asarray(result.probabilities)
+        nodes = self._mean_nodes if nodes is None else nodes
+        result = optimize_placement(
+            self.network(family_rates_per_s, nodes),
+            ttft_target_s=self._target_s,
+            start=start,
+            step=1.0 / nodes,
+        )
+        return result.probabilities
 
     @cached_property
     def long_run_optimum(self) -> "NDArray[np.float64]":

@@ -1,13 +1,14 @@
 """What is counted, when, and how, so that windows add up to the same bits however they are cut.
 
-A request is *decided* once: at its first token when that comes by its deadline (arrival + target), else
-at the deadline. Its TTFT and the parts of it are counted at its first token. Neither is an event of
-the heap: a request is counted when it leaves its slot, or by :func:`settle` at the end of an advance,
-always in the window that holds the moment. Times are added as integer ticks.
+A request is *decided* once: at its first token when that comes by its deadline (arrival + target),
+else at the deadline. Its TTFT and the parts of it are counted at its first token. Neither is an
+event of the heap: a request is counted when it leaves its slot, or by :func:`settle` at the end of
+an advance, always in the window that holds the moment. Times are added as integer ticks.
 """
 
-from edgegym.jit import kernel
+from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.histogram import histogram_bin
+from edgegym.simulator.lane import Records, Types, Window
 from edgegym.simulator.state import (
     ACCRUED_TICK,
     ACTIVE,
@@ -39,24 +40,17 @@ from edgegym.simulator.state import (
     SLOTS,
     START_S,
     STATUS,
-    TICKS_PER_S,
     TYPE,
     USED_RECORDS,
     WAIT_TICKS,
     Ints,
-    Records,
-    Types,
-    Window,
+    to_ticks,
 )
 
-
-@kernel(forceinline=True)
-def ticks(seconds: float) -> int:
-    """Return a time as integer ticks of 2^-30 s."""
-    return int(seconds * TICKS_PER_S + 0.5)
+ticks = inlined(to_ticks)
 
 
-@kernel(forceinline=True)
+@inlined
 def accrue_slots(active: Ints, work: Ints, node: int, now: float) -> None:
     """Add the slot time of a node since it was last added; call before active or slots change."""
     tick = ticks(now)
@@ -66,15 +60,15 @@ def accrue_slots(active: Ints, work: Ints, node: int, now: float) -> None:
     work[node, ACCRUED_TICK] = tick
 
 
-@kernel(forceinline=True)
+@inlined
 def release_record(records: Records, record: int) -> None:
     """Return a record to the free list."""
-    records.index[record, STATUS] = FREE
-    records.index[record, NEXT] = records.scalars[FREE_RECORD]
+    records.info[record, STATUS] = FREE
+    records.info[record, NEXT] = records.scalars[FREE_RECORD]
     records.scalars[FREE_RECORD] = record
 
 
-@kernel(forceinline=True)
+@inlined
 def _count_decision(types: Types, window: Window, request_type: int, hit: bool) -> None:
     family = types.family[request_type]
     window.counters[DECIDED] += 1
@@ -85,15 +79,15 @@ def _count_decision(types: Types, window: Window, request_type: int, hit: bool) 
         window.counters[GOODPUT_TOKENS] += int(types.output_tokens[request_type])
 
 
-@kernel
+@helper
 def count_first_token(
     types: Types, records: Records, window: Window, work: Ints, record: int
 ) -> None:
     """Count a request whose first token falls into the window, and its decision if still open."""
-    request_type = records.index[record, TYPE]
+    request_type = records.info[record, TYPE]
     arrival, join = records.time[record, ARRIVAL_S], records.time[record, JOIN_S]
     start, first = records.time[record, START_S], records.time[record, FIRST_TOKEN_S]
-    if not records.index[record, COUNTED] & DECISION_COUNTED:
+    if not records.info[record, COUNTED] & DECISION_COUNTED:
         hit = first <= arrival + types.target_s[request_type]
         _count_decision(types, window, request_type, hit)
     counters = window.counters
@@ -103,20 +97,20 @@ def count_first_token(
     counters[WAIT_TICKS] += ticks(start - join)
     counters[PREFILL_TICKS] += prefill
     counters[COLD_PREFILL_TICKS] += ticks(types.cold_prefill_s[request_type])
-    counters[HIT_TOKENS] += int(types.hit_tokens[records.index[record, HOLDING], request_type])
-    work[records.index[record, NODE], PREFILL_TIME_TICKS] += prefill
+    counters[HIT_TOKENS] += int(types.hit_tokens[records.info[record, HOLDING], request_type])
+    work[records.info[record, NODE], PREFILL_TIME_TICKS] += prefill
     window.histogram[histogram_bin(first - arrival)] += 1
 
 
-@kernel
+@helper
 def settle(types: Types, records: Records, window: Window, work: Ints, until: float) -> None:
     """Count the first tokens and decisions up to ``until`` of requests still in the system."""
-    indices, times = records.index, records.time
+    indices, times = records.info, records.time
     for record in range(records.scalars[USED_RECORDS]):
         status = indices[record, STATUS]
         if status == FREE or indices[record, COUNTED] & FIRST_TOKEN_COUNTED:
             continue
-        has_slot = status == ACTIVE or status == SLOT_FREED
+        has_slot = status in (ACTIVE, SLOT_FREED)
         if has_slot and times[record, FIRST_TOKEN_S] <= until:
             count_first_token(types, records, window, work, record)
             indices[record, COUNTED] = DECISION_COUNTED | FIRST_TOKEN_COUNTED

@@ -6,8 +6,9 @@ come sorted from the request stream and never enter the heap; they go last at eq
 events.)
 """
 
-from edgegym.jit import kernel
-from edgegym.simulator.state import NUM_EVENTS, SEQUENCE, Heap
+from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.lane import Heap
+from edgegym.simulator.state import NUM_EVENTS, SEQUENCE
 
 SLOT_END = 0
 FLOW_END = 1
@@ -17,20 +18,20 @@ NODE_ARRIVAL = 4
 _KIND_SHIFT = 56  # 2^56 events before two sequence numbers meet
 
 
-@kernel(forceinline=True)
+@inlined
 def kind_of(order: int) -> int:
     """Return the kind of an event from its order key."""
     return order >> _KIND_SHIFT
 
 
-@kernel(forceinline=True)
+@inlined
 def _next_order(heap: Heap, kind: int) -> int:
     sequence = heap.scalars[SEQUENCE]
     heap.scalars[SEQUENCE] = sequence + 1
     return (kind << _KIND_SHIFT) + sequence
 
 
-@kernel
+@helper
 def sift_down(times, orders, items, size, time, order, item):
     """Place an event into the hole at the root and restore the heap of ``size`` events."""
     hole = 0
@@ -54,7 +55,7 @@ def sift_down(times, orders, items, size, time, order, item):
     items[hole] = item
 
 
-@kernel
+@helper
 def sift_up(times, orders, items, hole, time, order, item):
     """Place an event into the hole at the end and restore the heap."""
     while hole > 0:
@@ -70,7 +71,7 @@ def sift_up(times, orders, items, hole, time, order, item):
     items[hole] = item
 
 
-@kernel(forceinline=True)
+@inlined
 def push_event(heap: Heap, time: float, kind: int, item: int) -> None:
     """Schedule an event."""
     size = heap.scalars[NUM_EVENTS]
@@ -79,7 +80,7 @@ def push_event(heap: Heap, time: float, kind: int, item: int) -> None:
     sift_up(heap.time, heap.order, heap.item, size, time, order, item)
 
 
-@kernel(forceinline=True)
+@inlined
 def pop_event(heap: Heap) -> None:
     """Remove the first event."""
     size = heap.scalars[NUM_EVENTS] - 1
@@ -89,7 +90,7 @@ def pop_event(heap: Heap) -> None:
         sift_down(times, orders, items, size, times[size], orders[size], items[size])
 
 
-@kernel(forceinline=True)
+@inlined
 def replace_event(heap: Heap, time: float, kind: int, item: int) -> None:
     """Replace the first event by a new one: cheaper than to remove and to schedule."""
     order = _next_order(heap, kind)

@@ -1,29 +1,29 @@
 """A simulated fleet."""
 
 import math
-import sys
-import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgegym.simulator.accounting import ticks
-from edgegym.simulator.moves import (
-    DOES_NOT_FIT,
-    LEGAL,
-    NO_SUCH_NODE,
-    NO_SUCH_PROFILE,
-    NODE_DOWN,
-    NODE_RECEIVING,
-    SAME_PROFILE,
-    IllegalMove,
-    start_move,
-    write_legal_moves,
-)
 from edgegym.simulator.backhaul import bucket_level
+from edgegym.simulator.lane import lane_of
+from edgegym.simulator.moves import (
+    IllegalMove,
+    change_profile,
+    charge_move,
+    legal_moves,
+    why_illegal,
+)
 from edgegym.simulator.search import grid_shape
-from edgegym.simulator.state import Bools, FleetState, allocate, copy_state, with_more_records
+from edgegym.simulator.state import (
+    Bools,
+    FleetState,
+    allocate,
+    copy_state,
+    to_ticks,
+    with_more_records,
+)
 from edgegym.simulator.step import DONE, NEEDS_BLOCK, advance_one
 from edgegym.simulator.stream import RequestStream
 from edgegym.simulator.topology import place_nodes
@@ -64,7 +64,12 @@ class Fleet:
         state = allocate(self._world, grid_cells=cells_x * cells_y)
         state.tier_wait_s[0] = _checked_tier_wait(self._world, tier_wait_s)
         place_nodes(self._world, state, 0, seed, scenario.nodes.count is not None)
-        self._state = self._stream.fill(state, 0)
+        self._adopt(self._stream.fill(state, 0))
+
+    def _adopt(self, state: FleetState) -> None:
+        """Make a state the fleet's own."""
+        self._state = state
+        self._lane = lane_of(self._world, state, 0)
 
     @property
     def scenario(self) -> Scenario:
@@ -123,12 +128,15 @@ class Fleet:
         until = float(begin + seconds)
         if not begin <= until < math.inf:
             raise ValueError(f"seconds = {seconds}: must be finite and at least 0")
-        while (code := advance_one(self._world, self._state, 0, until)) != DONE:
+        while (code := advance_one(self._lane, until)) != DONE:
+            state = self._state
             if code == NEEDS_BLOCK:
-                self._state = self._stream.fill(self._state, 0)
+                state = self._stream.fill(state, 0)
             else:
-                self._state = with_more_records(self._state)
-        return WindowStats.of_window(self._state, 0, ticks(until) - ticks(begin))
+                state = with_more_records(state)
+            if state is not self._state:
+                self._adopt(state)
+        return WindowStats.of_window(self._state, 0, to_ticks(until) - to_ticks(begin))
 
     def start_move(self, node: int, profile: int) -> None:
         """Start to give a node another profile.
@@ -146,9 +154,14 @@ class Fleet:
             If the move is not legal now; the fleet is unchanged.
         """
         node, profile = _checked_index("node", node), _checked_index("profile", profile)
-        rule = start_move(self._world, self._state, 0, node, profile)
-        if rule != LEGAL:
-            raise IllegalMove(self._explain(rule, node, profile))
+        world, state, names = self._world, self._state, self._scenario.profile_names
+        if rule := why_illegal(world, state, 0, node, profile, names):
+            raise IllegalMove(rule)
+        current = state.profile[0, node]
+        price_bytes = int(world.move_bytes[current, profile])
+        charge_move(world, state, 0, price_bytes)
+        kept = int(world.meet[current, profile])
+        change_profile(self._lane, node, profile, kept, price_bytes)
 
     def legal_moves(self) -> Bools:
         """Return which moves are legal now.
@@ -158,9 +171,7 @@ class Fleet:
         ndarray
             ``[N, S]`` bool.
         """
-        legal = np.empty((self._world.max_nodes, self._world.num_profiles), dtype=np.bool_)
-        write_legal_moves(self._world, self._state, 0, legal)
-        return legal
+        return legal_moves(self._world, self._state, 0)
 
     def get_state(self) -> FleetState:
         """Return a copy of the whole state, the position in the request stream included."""
@@ -185,13 +196,13 @@ class Fleet:
                 raise ValueError(f"state.{name} has shape {theirs}: this fleet's is {ours}")
         if int(state.seed[0]) != self.seed:
             self._stream = RequestStream(self._world, int(state.seed[0]))
-        self._state = copy_state(state)
+        self._adopt(copy_state(state))
 
     def fork(self) -> "Fleet":
         """Return a fleet that continues from here by itself."""
         fleet = Fleet.__new__(Fleet)
         fleet._scenario, fleet._world, fleet._stream = self._scenario, self._world, self._stream
-        fleet._state = copy_state(self._state)
+        fleet._adopt(copy_state(self._state))
         return fleet
 
     def __copy__(self) -> "Fleet":
@@ -210,28 +221,8 @@ class Fleet:
         """Restore from :meth:`__getstate__`."""
         self._scenario = pickled["scenario"]
         self._world = self._scenario.compile()
-        self._state = FleetState(*pickled["state"])
+        self._adopt(FleetState._make(pickled["state"]))
         self._stream = RequestStream(self._world, self.seed)
-
-    def _explain(self, rule: int, node: int, profile: int) -> str:
-        """Return why a move is illegal."""
-        names, state, count = self._scenario.profile_names, self._state, self._state.node_count[0]
-        if rule == NO_SUCH_NODE:
-            return f"node {node}: this fleet has nodes 0 to {count - 1}"
-        if rule == NO_SUCH_PROFILE:
-            return f"profile {profile} for node {node}: profiles are 0 to {len(names) - 1}"
-        move = f"node {node} to profile '{names[profile]}'"
-        current = state.profile[0, node]
-        if rule == NODE_DOWN:
-            return f"{move}: the node is down"
-        if rule == NODE_RECEIVING:
-            return f"{move}: it is still receiving profile '{names[current]}'"
-        if rule == SAME_PROFILE:
-            return f"{move}: it already has this profile"
-        if rule == DOES_NOT_FIT:
-            return f"{move}: the profile leaves no room for a single sequence in its memory"
-        price = self._world.move_bytes[current, profile]
-        return f"{move}: costs {price} bytes, the budget holds {self.bucket_bytes:.0f}"
 
 
 def _checked_seed(seed: int) -> int:

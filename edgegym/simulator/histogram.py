@@ -7,7 +7,7 @@ last.
 
 import numpy as np
 
-from edgegym.jit import kernel
+from edgegym.simulator.compiling import inlined
 from edgegym.simulator.state import (
     HISTOGRAM_BINS,
     HISTOGRAM_MAX_LOG2,
@@ -24,11 +24,11 @@ RELATIVE_ERROR = 2.0**-HISTOGRAM_SUBBUCKETS_LOG2
 """Largest relative error of a quantile between 2^-10 s (1 ms) and 2^14 s (4.6 h)."""
 
 
-@kernel(forceinline=True)
+@inlined
 def histogram_bin(seconds: float) -> int:
     """Return the bin of a time."""
     index = (np.float64(seconds).view(np.int64) >> _SHIFT) - _OFFSET + 1
-    return min(max(index, 0), HISTOGRAM_BINS - 1)
+    return int(min(max(index, 0), HISTOGRAM_BINS - 1))
 
 
 def bin_edges_s() -> Floats:

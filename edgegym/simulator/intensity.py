@@ -1,65 +1,129 @@
-"""The demand model at a time: load, popularity and places, given the phases of an episode."""
+"""The demand of one episode at a time: load, popularity and places.
+
+A :class:`DemandModel` is the scenario's demand with everything drawn that is random per episode,
+flash crowds apart.
+"""
 
 import math
 from typing import NamedTuple
 
-from edgegym.jit import kernel
+import numpy as np
+from numpy.random import Generator
+
+from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.state import Floats, Ints
 from edgegym.world.compiled import World
 
 
-class DemandPhases(NamedTuple):
-    """What is random in the demand of one episode, flash crowds apart."""
+class DemandModel(NamedTuple):
+    """The demand of one episode, narrow enough to be passed between kernels."""
 
-    diurnal: Floats  # [n] phase of each swing in turns
-    drift_rank: Ints  # [F] starting rank of the members of the drift, -1 for other families
-    drift: Floats  # [1] phase in turns
-    drift_weight: Floats  # [members + 1] Zipf weight of each rank, adding up to 1; the first again
-    hotspot: Floats  # [1] phase in turns
+    width_km: float
+    height_km: float
+    periodic: bool
+    type_family: Ints  # [Q]
+    type_share_in_family: Floats  # [Q]
+    family_share: Floats  # [F] before the drift
+    diurnal: Floats  # [n, 3] amplitude, period_s, phase in turns
+    drift_rank: Ints  # [F] starting rank of the members of the drift, -1 for the others
+    drift_weight: Floats  # [members + 1] share of each rank in all, the first again at the end
+    drift_period_s: float  # inf without a drift
+    drift_phase: float  # turns
+    hotspot_order: Ints  # [F] position among the members, -1 for uniform families
+    hotspot_members: int
+    hotspot_concentration: float
+    hotspot_sigma_km: float
+    hotspot_radius_km: float
+    hotspot_period_s: float
+    hotspot_phase: float  # turns
+    flash_magnitude: float  # 0 without flash crowds
+    flash_sigma_km: float
 
 
-@kernel(forceinline=True)
-def load_at(world: World, phases: DemandPhases, time: float) -> float:
+def draw_demand(world: World, generator: Generator) -> DemandModel:
+    """Draw what is random in the demand of an episode.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    generator : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    DemandModel
+        Phases given in the scenario stand; the others are uniform.
+    """
+    diurnal = world.diurnal.copy()
+    phases = generator.random(len(diurnal))
+    diurnal[:, 2] = np.where(np.isnan(diurnal[:, 2]), phases, diurnal[:, 2])
+    members = np.flatnonzero(world.drift_member)
+    rank = np.full(world.num_families, -1, dtype=np.int64)
+    rank[members] = generator.permutation(len(members))
+    exponent, drift_period_s = world.drift[0] if len(world.drift) else (0.0, np.inf)
+    zipf = np.arange(1.0, len(members) + 1.0) ** -exponent
+    together = world.family_base_share[members].sum()
+    weight = together * zipf / zipf.sum() if len(members) else np.zeros(1)
+    spot = world.hotspot[0] if len(world.hotspot) else (0.0, 0.0, 0.0, 1.0)
+    flash = world.flash[0] if len(world.flash) else (0.0, 0.0, 0.0, 0.0)
+    return DemandModel(
+        width_km=world.width_km,
+        height_km=world.height_km,
+        periodic=world.periodic,
+        type_family=world.type_family,
+        type_share_in_family=world.type_share_in_family,
+        family_share=world.family_base_share,
+        diurnal=diurnal,
+        drift_rank=rank,
+        drift_weight=np.append(weight, weight[0]),
+        drift_period_s=float(drift_period_s),
+        drift_phase=float(generator.random()),
+        hotspot_order=world.hotspot_order,
+        hotspot_members=int((world.hotspot_order >= 0).sum()),
+        hotspot_concentration=float(spot[0]),
+        hotspot_sigma_km=float(spot[1]),
+        hotspot_radius_km=float(spot[2]),
+        hotspot_period_s=float(spot[3]),
+        hotspot_phase=float(generator.random()),
+        flash_magnitude=float(flash[2]),
+        flash_sigma_km=float(flash[3]),
+    )
+
+
+@inlined
+def load_at(diurnal: Floats, time: float) -> float:
     """Return the load relative to the base rate, flash crowds apart."""
     load = 1.0
-    for swing in range(len(world.diurnal)):
-        turns = time / world.diurnal[swing, 1] + phases.diurnal[swing]
-        load *= 1.0 + world.diurnal[swing, 0] * math.sin(2.0 * math.pi * turns)
+    for swing in range(len(diurnal)):
+        turns = time / diurnal[swing, 1] + diurnal[swing, 2]
+        load *= 1.0 + diurnal[swing, 0] * math.sin(2.0 * math.pi * turns)
     return load
 
 
-@kernel
-def write_family_weights(world: World, phases: DemandPhases, time: float, weights: Floats) -> None:
-    """Write the share of each family, flash crowds apart, into ``weights``, ``[F]``."""
-    if len(world.drift) == 0:
-        weights[:] = world.family_base_share
-        return
-    members = len(phases.drift_weight) - 1
-    together = 0.0
-    for family in range(world.num_families):
-        if phases.drift_rank[family] >= 0:
-            together += world.family_base_share[family]
-    moved = members * ((time / world.drift[0, 1] + phases.drift[0]) % 1.0)
+@helper
+def write_family_shares(demand: DemandModel, time: float, shares: Floats) -> None:
+    """Write the share of each family, flash crowds apart, into ``shares``, ``[F]``."""
+    members = len(demand.drift_weight) - 1
+    moved = members * ((time / demand.drift_period_s + demand.drift_phase) % 1.0)
     shift = int(moved)
     between = moved - shift
-    for family in range(world.num_families):
-        rank = phases.drift_rank[family]
+    for family in range(len(shares)):
+        rank = demand.drift_rank[family]
         if rank < 0:
-            weights[family] = world.family_base_share[family]
+            shares[family] = demand.family_share[family]
         else:
             position = (rank + shift) % members
-            low, high = phases.drift_weight[position], phases.drift_weight[position + 1]
-            weights[family] = together * ((1.0 - between) * low + between * high)
+            low, high = demand.drift_weight[position], demand.drift_weight[position + 1]
+            shares[family] = (1.0 - between) * low + between * high
 
 
-@kernel(forceinline=True)
-def hotspot_centre_km(
-    world: World, phases: DemandPhases, members: int, family: int, time: float
-) -> tuple[float, float]:
+@inlined
+def hotspot_centre_km(demand: DemandModel, family: int, time: float) -> tuple[float, float]:
     """Return the centre of a member family's hotspot; it may lie outside the region."""
-    turns = time / world.hotspot[0, 3] + phases.hotspot[0] + world.hotspot_order[family] / members
+    turns = time / demand.hotspot_period_s + demand.hotspot_phase
+    turns += demand.hotspot_order[family] / demand.hotspot_members
     angle = 2.0 * math.pi * turns
-    radius = world.hotspot[0, 2]
-    x = 0.5 * world.width_km + radius * math.cos(angle)
-    y = 0.5 * world.height_km + radius * math.sin(angle)
+    x = 0.5 * demand.width_km + demand.hotspot_radius_km * math.cos(angle)
+    y = 0.5 * demand.height_km + demand.hotspot_radius_km * math.sin(angle)
     return x, y

@@ -1,32 +1,58 @@
 """Moves: a node gives up one profile for another."""
 
-from edgegym.jit import kernel
-from edgegym.simulator.accounting import accrue_slots, ticks
-from edgegym.simulator.backhaul import begin_transfer, bucket_level
-from edgegym.simulator.nodes import fill_slots
-from edgegym.simulator.state import PENDING_BYTES, PENDING_MOVES, FleetState, Lane, lane_of
-from edgegym.simulator.telemetry import refresh_catalogue
-from edgegym.world.compiled import World
+import numpy as np
 
-LEGAL = 0
-NO_SUCH_NODE = 1
-NO_SUCH_PROFILE = 2
-NODE_DOWN = 3
-NODE_RECEIVING = 4
-SAME_PROFILE = 5
-DOES_NOT_FIT = 6
-TOO_EXPENSIVE = 7
+from edgegym.jit import kernel
+from edgegym.simulator.accounting import accrue_slots
+from edgegym.simulator.backhaul import begin_transfer, bucket_level
+from edgegym.simulator.catalogue import refresh_node
+from edgegym.simulator.compiling import borrow
+from edgegym.simulator.lane import Lane
+from edgegym.simulator.nodes import fill_slots
+from edgegym.simulator.state import (
+    DRAINING,
+    PENDING_BYTES,
+    PENDING_MOVES,
+    SLOTS,
+    Bools,
+    FleetState,
+)
+from edgegym.world.compiled import World
 
 
 class IllegalMove(ValueError):
     """A move that the rules forbid; the message names the node, the profile and the rule."""
 
 
-@kernel
-def move_rule(
-    world: World, state: FleetState, b: int, node: int, profile: int, level_bytes: float
-) -> int:
-    """Return LEGAL, or which rule forbids a move.
+def legal_moves(world: World, state: FleetState, b: int) -> Bools:
+    """Return which moves are legal now.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    state : FleetState
+        State of B fleets.
+    b : int
+        Which fleet.
+
+    Returns
+    -------
+    ndarray
+        ``[N, S]`` bool: the node is up and receives nothing, the profile is another than its own,
+        fits its memory, and its missing bytes cost no more than the bucket holds.
+    """
+    profile = state.profile[b]
+    movable = state.up[b] & ~state.receiving[b]
+    affordable = world.move_bytes[profile] <= bucket_level(world, state, b)
+    other = profile[:, None] != np.arange(world.num_profiles)
+    return movable[:, None] & other & affordable & (state.slots[b] > 0)
+
+
+def why_illegal(
+    world: World, state: FleetState, b: int, node: int, profile: int, names: tuple[str, ...]
+) -> str | None:
+    """Return the rule that a move breaks.
 
     Parameters
     ----------
@@ -36,48 +62,37 @@ def move_rule(
         State of B fleets.
     b, node, profile : int
         Fleet, node and the node's new profile.
-    level_bytes : float
-        Level of the token bucket (:func:`~edgegym.simulator.backhaul.bucket_level`).
+    names : tuple of str
+        Names of the profiles.
 
     Returns
     -------
-    int
-        LEGAL or one of the other constants of this module.
+    str or None
+        A sentence with the node and the profile; None for a legal move.
     """
-    if node < 0 or node >= state.node_count[b]:
-        return NO_SUCH_NODE
-    if profile < 0 or profile >= world.num_profiles:
-        return NO_SUCH_PROFILE
+    count = int(state.node_count[b])
+    if not 0 <= node < count:
+        return f"node {node}: this fleet has nodes 0 to {count - 1}"
+    if not 0 <= profile < world.num_profiles:
+        return f"profile {profile} for node {node}: profiles are 0 to {world.num_profiles - 1}"
+    move = f"node {node} to profile '{names[profile]}'"
+    current = int(state.profile[b, node])
     if not state.up[b, node]:
-        return NODE_DOWN
+        return f"{move}: the node is down"
     if state.receiving[b, node]:
-        return NODE_RECEIVING
-    current = state.profile[b, node]
+        return f"{move}: it is still receiving profile '{names[current]}'"
     if profile == current:
-        return SAME_PROFILE
+        return f"{move}: it already has this profile"
     if state.slots[b, node, profile] < 1:
-        return DOES_NOT_FIT
-    if world.move_bytes[current, profile] > level_bytes:
-        return TOO_EXPENSIVE
-    return LEGAL
+        return f"{move}: the profile leaves no room for a single sequence in its memory"
+    price, level = int(world.move_bytes[current, profile]), bucket_level(world, state, b)
+    if price > level:
+        return f"{move}: costs {price} bytes, the budget holds {level:.0f}"
+    return None
 
 
-@kernel
-def write_legal_moves(world: World, state: FleetState, b: int, legal) -> None:
-    """Write whether each move is legal now into ``legal``, a bool array ``[N, S]``."""
-    level = bucket_level(world, state, b)
-    for node in range(legal.shape[0]):
-        for profile in range(legal.shape[1]):
-            legal[node, profile] = move_rule(world, state, b, node, profile, level) == LEGAL
-
-
-@kernel
-def start_move(world: World, state: FleetState, b: int, node: int, profile: int) -> int:
-    """Start a move if it is legal, else change nothing.
-
-    At once the node keeps what the two profiles share and its slots become those of the new one. A
-    shrink drains: running requests keep their slots, and the missing bytes flow when no more than
-    the new slots are in use. A move without bytes is complete at once.
+def charge_move(world: World, state: FleetState, b: int, price_bytes: int) -> None:
+    """Take the price of a move from the bucket and count it for the coming window.
 
     Parameters
     ----------
@@ -85,45 +100,49 @@ def start_move(world: World, state: FleetState, b: int, node: int, profile: int)
         The compiled scenario.
     state : FleetState
         State of B fleets, changed in place.
-    b, node, profile : int
-        Fleet, node and the node's new profile.
-
-    Returns
-    -------
-    int
-        LEGAL, or the constant of the rule that forbids it.
+    b : int
+        Which fleet.
+    price_bytes : int
+        Bytes that the move transfers.
     """
-    level = bucket_level(world, state, b)
-    rule = move_rule(world, state, b, node, profile, level)
-    if rule != LEGAL:
-        return rule
-    lane = lane_of(state, b)
-    now = lane.now[0]
-    current = lane.profile[node]
-    price = world.move_bytes[current, profile]
-    lane.bucket_bytes[0] = level - price
-    lane.bucket_time_s[0] = now
-    lane.scalars[PENDING_MOVES] += 1
-    lane.scalars[PENDING_BYTES] += price
-
-    accrue_slots(lane, node, ticks(now))
-    lane.profile[node] = profile
-    lane.holding[node] = world.meet[current, profile] if price > 0 else profile
-    refresh_catalogue(world, lane, node)
-    if price > 0:
-        lane.receiving[node] = True
-        lane.move_bytes_total[node] = price
-        lane.transfer_start_s[node] = float("inf")
-        lane.transfer_end_s[node] = float("inf")
-        if lane.active[node] <= lane.node_slots[node]:
-            begin_transfer(world, lane, node, now)
-    fill_slots(world, lane, node, now)
-    return LEGAL
+    state.bucket_bytes[b] = bucket_level(world, state, b) - price_bytes
+    state.bucket_time_s[b] = state.now[b]
+    state.scalars[b, PENDING_MOVES] += 1
+    state.scalars[b, PENDING_BYTES] += price_bytes
 
 
-@kernel(forceinline=True)
-def complete_move(world: World, lane: Lane, node: int) -> None:
-    """Let a node hold its profile: all bytes have arrived."""
-    lane.receiving[node] = False
-    lane.holding[node] = lane.profile[node]
-    refresh_catalogue(world, lane, node)
+@kernel
+def change_profile(lane: Lane, node: int, profile: int, kept: int, missing_bytes: int) -> None:
+    """Give a node another profile.
+
+    At once the node keeps what the two profiles share and its slots become those of the new one. A
+    shrink drains: running requests keep their slots, and the missing bytes flow when no more than
+    the new slots are in use. A move without bytes is complete at once.
+
+    Parameters
+    ----------
+    lane : Lane
+        The fleet, changed in place.
+    node, profile : int
+        A legal move.
+    kept : int
+        Holding that the two profiles share.
+    missing_bytes : int
+        Bytes that only the new profile has.
+    """
+    fleet = borrow(lane)
+    nodes, transfers, now = fleet.core.nodes, fleet.transfers, fleet.now_s[0]
+    accrue_slots(nodes.active, nodes.work, node, now)
+    fleet.catalogue.profile[node] = profile
+    nodes.holding[node] = kept if missing_bytes > 0 else profile
+    refresh_node(fleet.catalogue, nodes, fleet.core.signals.backlog, node)
+    if missing_bytes > 0:
+        transfers.receiving[node] = True
+        transfers.bytes_total[node] = missing_bytes
+        transfers.start_s[node] = np.inf
+        transfers.end_s[node] = np.inf
+        if nodes.active[node] <= nodes.work[node, SLOTS]:
+            begin_transfer(transfers, nodes.work, fleet.core.heap, node, now)
+        else:
+            nodes.work[node, DRAINING] = 1
+    fill_slots(fleet.core, node, now)

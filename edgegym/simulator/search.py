@@ -1,8 +1,9 @@
 """The exact search for the node with the least score.
 
-Small fleets are scanned node by node. Larger ones lie in a uniform grid of cells, searched in square
-rings around the user; the search stops when even a node without a wait in the next ring could not
-win. Both give the same node to the bit: they compute the same numbers, and ties go to the lower index.
+Small fleets are scanned node by node. Larger ones lie in a uniform grid of cells, searched in
+square rings around the user; the search stops when even a node without a wait in the next ring
+could not win. Both choose the same node: they compute the same numbers, and ties go to the lower
+index.
 """
 
 import math
@@ -10,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgegym.jit import kernel
+from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.lane import Area, Nodes
 from edgegym.simulator.routers.dispatch import least_score, score
-from edgegym.simulator.state import FleetState, Floats, Ints, Lane
+from edgegym.simulator.state import FleetState, Floats, Ints
 from edgegym.world.compiled import World
 
 GRID_MIN_NODES = 129
@@ -35,15 +37,15 @@ class Choice(NamedTuple):
     distance_squared_km2: float  # to the chosen node
 
 
-@kernel(forceinline=True)
-def radio_beyond_base_s(world: World, distance_squared_km2: float) -> float:
+@inlined
+def radio_beyond_base_s(xi: float, alpha: float, distance_squared_km2: float) -> float:
     """Return xi · r^alpha."""
-    if world.radio_alpha == 2.0:
-        return world.radio_xi * distance_squared_km2
-    return world.radio_xi * distance_squared_km2 ** (0.5 * world.radio_alpha)
+    if alpha == 2.0:
+        return xi * distance_squared_km2
+    return xi * distance_squared_km2 ** (0.5 * alpha)
 
 
-@kernel(forceinline=True)
+@inlined
 def axis_distance_km(a: float, b: float, period_km: float) -> float:
     """Return the distance along one axis, the shorter way round."""
     direct = abs(a - b)
@@ -51,16 +53,16 @@ def axis_distance_km(a: float, b: float, period_km: float) -> float:
     return around if around < direct else direct
 
 
-@kernel
-def scan_nodes(world: World, lane: Lane, x: float, y: float, request_type: int) -> Choice:
+@helper
+def scan_nodes(area: Area, nodes: Nodes, x: float, y: float, request_type: int) -> Choice:
     """Choose among all nodes one by one."""
-    width = world.width_km if world.periodic else _NO_WRAP_KM
-    height = world.height_km if world.periodic else _NO_WRAP_KM
-    count = lane.node_count[0]
-    node_x, node_y = lane.reach_x_km, lane.node_y
-    prefill, wait = lane.node_prefill_s[request_type], lane.advertised_wait_s
-    distance, scores = lane.scan_distance, lane.scan_score
-    kind = world.router_kind
+    width = area.width_km if area.periodic else _NO_WRAP_KM
+    height = area.height_km if area.periodic else _NO_WRAP_KM
+    count = area.num_nodes
+    node_x, node_y = area.x_km, area.y_km
+    prefill, wait = nodes.prefill_s[request_type], nodes.advertised_wait_s
+    distance, scores = area.scan[0], area.scan[1]
+    kind = area.router_kind
     # Two loops: the first has no branches and runs on vector registers.
     for node in range(count):
         dx = axis_distance_km(node_x[node], x, width)
@@ -68,7 +70,10 @@ def scan_nodes(world: World, lane: Lane, x: float, y: float, request_type: int) 
         distance[node] = dx * dx + dy * dy
     for node in range(count):
         scores[node] = score(
-            kind, radio_beyond_base_s(world, distance[node]), prefill[node], wait[node]
+            kind,
+            radio_beyond_base_s(area.radio_xi, area.radio_alpha, distance[node]),
+            prefill[node],
+            wait[node],
         )
     least, chosen = np.inf, -1
     closest, nearest = np.inf, -1
@@ -84,26 +89,26 @@ def scan_nodes(world: World, lane: Lane, x: float, y: float, request_type: int) 
     return Choice(chosen, nearest, distance[chosen] if chosen >= 0 else np.inf)
 
 
-@kernel
-def search_grid(world: World, lane: Lane, x: float, y: float, request_type: int) -> Choice:
+@helper
+def search_grid(area: Area, nodes: Nodes, x: float, y: float, request_type: int) -> Choice:
     """Choose among all nodes by rings of grid cells around the user."""
-    width = world.width_km if world.periodic else _NO_WRAP_KM
-    height = world.height_km if world.periodic else _NO_WRAP_KM
-    kind = world.router_kind
-    cells_x, cells_y = lane.cells[0], lane.cells[1]
-    cell_width, cell_height = world.width_km / cells_x, world.height_km / cells_y
+    width = area.width_km if area.periodic else _NO_WRAP_KM
+    height = area.height_km if area.periodic else _NO_WRAP_KM
+    kind = area.router_kind
+    cells_x, cells_y = area.cells_x, area.cells_y
+    cell_width, cell_height = area.width_km / cells_x, area.height_km / cells_y
     home_x = min(int(x / cell_width), cells_x - 1)
     home_y = min(int(y / cell_height), cells_y - 1)
     inset_x = min(x - home_x * cell_width, (home_x + 1) * cell_width - x)
     inset_y = min(y - home_y * cell_height, (home_y + 1) * cell_height - y)
     # Offsets beyond these reach cells already seen the other way round, or outside.
-    if world.periodic:
+    if area.periodic:
         low_x, high_x, low_y, high_y = -(cells_x // 2), cells_x // 2, -(cells_y // 2), cells_y // 2
     else:
         low_x, high_x = -home_x, cells_x - 1 - home_x
         low_y, high_y = -home_y, cells_y - 1 - home_y
     last_ring = max(max(-low_x, high_x), max(-low_y, high_y))
-    prefill, wait = lane.node_prefill_s[request_type], lane.advertised_wait_s
+    prefill, wait = nodes.prefill_s[request_type], nodes.advertised_wait_s
 
     least, chosen, chosen_distance = np.inf, -1, np.inf
     closest, nearest = np.inf, -1
@@ -112,7 +117,9 @@ def search_grid(world: World, lane: Lane, x: float, y: float, request_type: int)
             reach = min(inset_x + (ring - 1) * cell_width, inset_y + (ring - 1) * cell_height)
             reach = max(reach, 0.0) * _BOUND_SLACK
             bound = least_score(
-                kind, radio_beyond_base_s(world, reach * reach), world.min_prefill_s[request_type]
+                kind,
+                radio_beyond_base_s(area.radio_xi, area.radio_alpha, reach * reach),
+                area.least_prefill_s[request_type],
             )
             if bound * _BOUND_SLACK > least and reach * reach > closest:
                 break
@@ -124,27 +131,30 @@ def search_grid(world: World, lane: Lane, x: float, y: float, request_type: int)
                 if offset_x < low_x or offset_x > high_x:
                     continue
                 cell = cell_y * cells_x + (home_x + offset_x) % cells_x
-                for position in range(lane.cell_start[cell], lane.cell_start[cell + 1]):
-                    node = lane.cell_nodes[position]
-                    dx = axis_distance_km(lane.reach_x_km[node], x, width)
-                    dy = axis_distance_km(lane.node_y[node], y, height)
+                for position in range(area.cell_start[cell], area.cell_start[cell + 1]):
+                    node = area.cell_nodes[position]
+                    dx = axis_distance_km(area.x_km[node], x, width)
+                    dy = axis_distance_km(area.y_km[node], y, height)
                     squared = dx * dx + dy * dy
                     if squared < closest or (squared == closest and node < nearest):
                         closest, nearest = squared, node
                     value = score(
-                        kind, radio_beyond_base_s(world, squared), prefill[node], wait[node]
+                        kind,
+                        radio_beyond_base_s(area.radio_xi, area.radio_alpha, squared),
+                        prefill[node],
+                        wait[node],
                     )
                     if value < least or (value == least and node < chosen):
                         least, chosen, chosen_distance = value, node, squared
     return Choice(chosen, nearest, chosen_distance)
 
 
-@kernel(forceinline=True)
-def choose_node(world: World, lane: Lane, x: float, y: float, request_type: int) -> Choice:
+@inlined
+def choose_node(area: Area, nodes: Nodes, x: float, y: float, request_type: int) -> Choice:
     """Choose the node of a request made at (x, y)."""
-    if lane.cells[0] == 0:
-        return scan_nodes(world, lane, x, y, request_type)
-    return search_grid(world, lane, x, y, request_type)
+    if area.cells_x == 0:
+        return scan_nodes(area, nodes, x, y, request_type)
+    return search_grid(area, nodes, x, y, request_type)
 
 
 def grid_shape(world: World) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """How long a request holds its slot."""
 
-from edgegym.jit import kernel
 from edgegym.simulator.accounting import count_first_token, release_record
+from edgegym.simulator.compiling import inlined
+from edgegym.simulator.lane import Nodes, Records, Types, Window
 from edgegym.simulator.state import (
     ACTIVE,
     COMPLETED,
@@ -15,10 +16,6 @@ from edgegym.simulator.state import (
     STATUS,
     TYPE,
     Ints,
-    Nodes,
-    Records,
-    Types,
-    Window,
 )
 from edgegym.world.compiled import SERVICE_KINDS
 
@@ -26,7 +23,7 @@ EXPONENTIAL = SERVICE_KINDS.index("exponential")
 LOGNORMAL = SERVICE_KINDS.index("lognormal")
 
 
-@kernel(forceinline=True)
+@inlined
 def take_slot(
     types: Types, nodes: Nodes, records: Records, node: int, record: int, now: float
 ) -> float:
@@ -36,12 +33,12 @@ def take_slot(
     does; the first token, at slot start + prefill, can then come after the slot is free. The other
     laws hold the slot at least until the first token.
     """
-    request_type = records.index[record, TYPE]
+    request_type = records.info[record, TYPE]
     prefill_s = nodes.prefill_s[request_type, node]
     decode_s = types.decode_s[request_type]
     mark = records.time[record, MARK]
-    records.index[record, STATUS] = ACTIVE
-    records.index[record, HOLDING] = nodes.holding[node]
+    records.info[record, STATUS] = ACTIVE
+    records.info[record, HOLDING] = nodes.holding[node]
     records.time[record, START_S] = now
     records.time[record, FIRST_TOKEN_S] = now + prefill_s
     if types.service_kind == EXPONENTIAL:
@@ -49,7 +46,7 @@ def take_slot(
     return now + (prefill_s + decode_s * mark)
 
 
-@kernel(forceinline=True)
+@inlined
 def leave_slot(
     types: Types, records: Records, window: Window, work: Ints, record: int, until: float
 ) -> None:
@@ -59,8 +56,8 @@ def leave_slot(
     """
     window.counters[COMPLETED] += 1
     if records.time[record, FIRST_TOKEN_S] > until:
-        records.index[record, STATUS] = SLOT_FREED
+        records.info[record, STATUS] = SLOT_FREED
         return
-    if not records.index[record, COUNTED] & FIRST_TOKEN_COUNTED:
+    if not records.info[record, COUNTED] & FIRST_TOKEN_COUNTED:
         count_first_token(types, records, window, work, record)
     release_record(records, record)

@@ -1,8 +1,7 @@
 """The state of a fleet as plain arrays with a leading axis of fleets.
 
 Everything that a simulation is lies in these arrays, so a copy of them is a copy of the simulation.
-Kernels take the whole :class:`FleetState` and a fleet's number b; their helpers work on a
-:class:`Lane`, the views of that fleet, or on one of its groups.
+Kernels see one fleet of them at a time, as a :class:`~edgegym.simulator.lane.Lane` of views.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -10,18 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.jit import kernel
-from edgegym.simulator.borrow import borrow
-from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
+from edgegym.world.compiled import World
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
-
-LOAD_AWARE = ROUTER_KINDS.index("load_aware")
-BACKLOG = WAIT_KINDS.index("backlog")
-MEASURED = WAIT_KINDS.index("measured")
-TIER = WAIT_KINDS.index("tier")
 
 # Columns of `scalars`.
 SEQUENCE = 0  # number of the next event, breaks ties in time and kind
@@ -107,6 +99,23 @@ FAMILY_HITS = 2
 TICKS_PER_S = float(2**30)
 """Statistics add up times as integers of this resolution, so that no order of addition matters."""
 
+
+def to_ticks(seconds: float) -> int:
+    """Return a time of at least 0 as whole ticks.
+
+    Parameters
+    ----------
+    seconds : float
+        Up to 8.6e9 s.
+
+    Returns
+    -------
+    int
+        The nearest number of ticks of 2^-30 s.
+    """
+    return int(seconds * TICKS_PER_S + 0.5)
+
+
 HISTOGRAM_SUBBUCKETS_LOG2 = 6
 HISTOGRAM_MIN_LOG2 = -10
 HISTOGRAM_MAX_LOG2 = 14
@@ -164,119 +173,6 @@ class FleetState(NamedTuple):
     request_y_km: Floats  # [B, R]
     request_mark: Floats  # [B, R]
     request_type: Ints  # [B, R]
-
-
-class Types(NamedTuple):
-    """What the event loop needs to know of request types and their service."""
-
-    family: Ints  # [Q]
-    target_s: Floats  # [Q]
-    cold_prefill_s: Floats  # [Q]
-    decode_s: Floats  # [Q]
-    output_tokens: Floats  # [Q]
-    hit_tokens: Floats  # [H, Q]
-    service_kind: int
-
-
-class Signals(NamedTuple):
-    """Which signals of load reach the router."""
-
-    backlog: bool  # it looks at backlogs
-    measured: bool  # it looks at measured waits
-    live: bool  # without delay
-    predicts: bool  # it adds what it has sent itself
-    ewma_s: float
-
-
-class Nodes(NamedTuple):
-    """Views of one fleet's nodes."""
-
-    active: Ints
-    queued: Ints
-    in_flight: Ints
-    holding: Ints
-    work: Ints
-    rates: Floats
-    prefill_s: Floats
-    advertised_wait_s: Floats
-
-
-class Records(NamedTuple):
-    """Views of one fleet's request records."""
-
-    time: Floats
-    index: Ints
-    scalars: Ints
-
-
-class Heap(NamedTuple):
-    """Views of one fleet's event heap."""
-
-    time: Floats
-    order: Ints
-    item: Ints
-    scalars: Ints
-
-
-class Window(NamedTuple):
-    """Views of one fleet's counters."""
-
-    counters: Ints
-    families: Ints
-    histogram: Ints
-
-
-class Lane(NamedTuple):
-    """What events touch in one fleet. Kept narrow: compile time grows with the arrays passed."""
-
-    types: Types
-    signals: Signals
-    nodes: Nodes
-    records: Records
-    heap: Heap
-    window: Window
-
-
-@kernel(inline="always")
-def lane_of(world: World, state: FleetState, b: int) -> Lane:
-    """Return the views of fleet b, without reference counts."""
-    load_aware = world.router_kind == LOAD_AWARE
-    backlog = load_aware and world.wait_kind == BACKLOG
-    live = world.telemetry_period_s == 0.0
-    scalars = state.scalars[b]
-    return borrow(
-        Lane(
-            Types(
-                world.type_family,
-                world.type_target_s,
-                world.cold_prefill_s,
-                world.decode_occupancy_s,
-                world.output_tokens,
-                world.hit_tokens,
-                world.service_kind,
-            ),
-            Signals(
-                backlog,
-                load_aware and world.wait_kind == MEASURED,
-                live,
-                live or world.predict_on_route,
-                world.telemetry_ewma_s,
-            ),
-            Nodes(
-                state.active[b],
-                state.queued[b],
-                state.in_flight[b],
-                state.holding[b],
-                state.node_work[b],
-                state.node_rates[b],
-                state.node_prefill_s[b],
-                state.advertised_wait_s[b],
-            ),
-            Records(state.record_time[b], state.record_index[b], scalars),
-            Heap(state.event_time[b], state.event_order[b], state.event_item[b], scalars),
-            Window(state.counters[b], state.family_counters[b], state.histogram[b]),
-        )
-    )
 
 
 def allocate(
@@ -377,7 +273,7 @@ def copy_state(state: FleetState) -> FleetState:
     FleetState
         The same values in new arrays.
     """
-    return FleetState(*(array.copy() for array in state))
+    return FleetState._make(array.copy() for array in state)
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -1,8 +1,14 @@
 """The event loop: advance one fleet."""
 
+import numpy as np
+
 from edgegym.jit import kernel
-from edgegym.simulator.accounting import accrue_slots, settle, ticks
+from edgegym.simulator.accounting import accrue_slots, settle
+from edgegym.simulator.backhaul import begin_transfer
+from edgegym.simulator.catalogue import refresh_node
+from edgegym.simulator.compiling import borrow, helper, inlined
 from edgegym.simulator.events import (
+    FLOW_END,
     NODE_ARRIVAL,
     SLOT_END,
     TELEMETRY,
@@ -11,15 +17,18 @@ from edgegym.simulator.events import (
     push_event,
     replace_event,
 )
-from edgegym.simulator.moves import complete_move
+from edgegym.simulator.lane import Core, Lane, Records, Window
 from edgegym.simulator.nodes import end_slot, join_node
 from edgegym.simulator.search import choose_node, radio_beyond_base_s
 from edgegym.simulator.state import (
     ARRIVAL_S,
     ARRIVALS,
+    BUSY_TICKS,
     BYTES_MOVED,
+    CAPACITY_TICKS,
     COUNTED,
     DECIDED,
+    DRAINING,
     FAMILY_ARRIVALS,
     FAMILY_DECIDED,
     FREE_RECORD,
@@ -33,189 +42,169 @@ from edgegym.simulator.state import (
     NUM_REQUESTS,
     PENDING_BYTES,
     PENDING_MOVES,
+    PREFILL_TIME_TICKS,
     REJECTED,
+    SLOTS,
     STATUS,
     TYPE,
     USED_RECORDS,
     WINDOW_OPEN,
-    FleetState,
-    Lane,
-    lane_of,
+    Ints,
 )
 from edgegym.simulator.telemetry import note_routed, publish
-from edgegym.world.compiled import World
 
 DONE = 0
 NEEDS_BLOCK = 1
 NEEDS_RECORDS = 2
 
 
-@kernel
-def _open_window(lane: Lane) -> None:
+@helper
+def _open_window(window: Window, work: Ints, nearest_demand: Ints, scalars: Ints) -> None:
     """Set the window's counters to zero, but for the moves started before it."""
-    lane.counters[:] = 0
-    lane.family_counters[:] = 0
-    lane.histogram[:] = 0
-    lane.busy_ticks[:] = 0
-    lane.capacity_ticks[:] = 0
-    lane.prefill_ticks[:] = 0
-    lane.window_nearest_demand[:] = 0
-    lane.counters[MOVES_STARTED] = lane.scalars[PENDING_MOVES]
-    lane.counters[BYTES_MOVED] = lane.scalars[PENDING_BYTES]
-    lane.scalars[PENDING_MOVES] = 0
-    lane.scalars[PENDING_BYTES] = 0
-    lane.scalars[WINDOW_OPEN] = 1
+    window.counters[:] = 0
+    window.families[:] = 0
+    window.histogram[:] = 0
+    nearest_demand[:] = 0
+    for node in range(len(work)):
+        work[node, BUSY_TICKS] = 0
+        work[node, CAPACITY_TICKS] = 0
+        work[node, PREFILL_TIME_TICKS] = 0
+    window.counters[MOVES_STARTED] = scalars[PENDING_MOVES]
+    window.counters[BYTES_MOVED] = scalars[PENDING_BYTES]
+    scalars[PENDING_MOVES] = 0
+    scalars[PENDING_BYTES] = 0
+    scalars[WINDOW_OPEN] = 1
 
 
-@kernel
-def _close_window(world: World, lane: Lane, until: float) -> None:
-    settle(world, lane, until)
-    for node in range(lane.node_count[0]):
-        accrue_slots(lane, node, ticks(until))
-    lane.now[0] = until
-    lane.scalars[WINDOW_OPEN] = 0
+@inlined
+def _has_room(records: Records) -> bool:
+    return records.scalars[FREE_RECORD] >= 0 or records.scalars[USED_RECORDS] < len(records.info)
 
 
-@kernel(forceinline=True)
-def _has_room(lane: Lane) -> bool:
-    return lane.scalars[FREE_RECORD] >= 0 or lane.scalars[USED_RECORDS] < len(lane.record_index)
-
-
-@kernel(forceinline=True)
-def _new_record(lane: Lane) -> int:
-    record = lane.scalars[FREE_RECORD]
+@inlined
+def _new_record(records: Records) -> int:
+    record = records.scalars[FREE_RECORD]
     if record >= 0:
-        lane.scalars[FREE_RECORD] = lane.record_index[record, NEXT]
+        records.scalars[FREE_RECORD] = records.info[record, NEXT]
         return record
-    record = lane.scalars[USED_RECORDS]
-    lane.scalars[USED_RECORDS] = record + 1
+    record = records.scalars[USED_RECORDS]
+    records.scalars[USED_RECORDS] = record + 1
     return record
 
 
-@kernel(forceinline=True)
-def _route(
-    world: World, lane: Lane, time: float, x: float, y: float, request_type: int, mark: float
+@inlined
+def _send(
+    core: Core, node: int, time: float, radio_s: float, request_type: int, mark: float
 ) -> None:
     """Send a request to a node."""
-    family = world.type_family[request_type]
-    lane.counters[ARRIVALS] += 1
-    lane.family_counters[FAMILY_ARRIVALS, family] += 1
-    choice = choose_node(world, lane, x, y, request_type)
-    node = choice.node
-    if node < 0:
-        lane.counters[REJECTED] += 1
-        lane.counters[DECIDED] += 1
-        lane.family_counters[FAMILY_DECIDED, family] += 1
-        return
-    lane.window_nearest_demand[choice.nearest, family] += 1
-    note_routed(world, lane, node)
-    record = _new_record(lane)
-    times, indices = lane.record_time[record], lane.record_index[record]
-    times[ARRIVAL_S] = time
-    times[MARK] = mark
-    indices[STATUS] = IN_FLIGHT
-    indices[TYPE] = request_type
-    indices[NODE] = node
-    indices[COUNTED] = 0
-    lane.in_flight[node] += 1
-    join = time + (
-        world.radio_base_s + radio_beyond_base_s(world, choice.distance_squared_km2)
-    )
+    note_routed(core.signals, core.nodes, node)
+    records = core.records
+    record = _new_record(records)
+    records.time[record, ARRIVAL_S] = time
+    records.time[record, MARK] = mark
+    records.info[record, STATUS] = IN_FLIGHT
+    records.info[record, TYPE] = request_type
+    records.info[record, NODE] = node
+    records.info[record, COUNTED] = 0
+    core.nodes.in_flight[node] += 1
+    join = time + radio_s
     if join > time:
-        push_event(lane, join, NODE_ARRIVAL, record)
-    else:  # it would be the next event anyway
-        end = join_node(world, lane, node, record, time)
-        if end >= 0.0:
-            push_event(lane, end, SLOT_END, record)
+        push_event(core.heap, join, NODE_ARRIVAL, record)
+        return
+    # It would be the next event anyway.
+    end = join_node(core, node, record, time)
+    if end >= 0.0:
+        push_event(core.heap, end, SLOT_END, record)
 
 
-@kernel(forceinline=True)
-def _happen(world: World, lane: Lane, until: float) -> None:
-    """Let the first event of the heap happen."""
-    now = lane.event_time[0]
-    kind = kind_of(lane.event_order[0])
-    item = lane.event_item[0]
+@inlined
+def _serve(core: Core, kind: int, record: int, node: int, now: float, until: float) -> None:
+    """Let the first event of the heap happen, a request's arrival at its node or its slot end."""
+    following = record
     if kind == NODE_ARRIVAL:
-        end = join_node(world, lane, lane.record_index[item, NODE], item, now)
-        if end < 0.0:
-            pop_event(lane)
-        else:
-            replace_event(lane, end, SLOT_END, item)
-    elif kind == SLOT_END:
-        node = lane.record_index[item, NODE]
-        end, following = end_slot(world, lane, node, item, now, until)
-        if following < 0:
-            pop_event(lane)
-        else:
-            replace_event(lane, end, SLOT_END, following)
-    elif kind == TELEMETRY:
-        publish(world, lane, now)
-        replace_event(lane, (item + 1) * world.telemetry_period_s, TELEMETRY, item + 1)
+        end = join_node(core, node, record, now)
     else:
-        pop_event(lane)
-        complete_move(world, lane, item)
+        end, following = end_slot(core, node, record, now, until)
+    if end < 0.0:
+        pop_event(core.heap)
+    else:
+        replace_event(core.heap, end, SLOT_END, following)
 
 
 @kernel
-def advance_one(world: World, state: FleetState, b: int, until: float) -> int:
+def advance_one(lane: Lane, until: float) -> int:
     """Let one fleet live until a time, or until it needs something that kernels cannot give.
 
     Parameters
     ----------
-    world : World
-        The compiled scenario.
-    state : FleetState
-        State of B fleets; only fleet b is changed.
-    b : int
-        Which fleet.
+    lane : Lane
+        The fleet, changed in place.
     until : float
         Time in seconds, not before the fleet's clock; events at this very time happen.
 
     Returns
     -------
     int
-        DONE: the clock stands at ``until`` and the window's counters are complete. NEEDS_BLOCK: load
-        the next stream block and call again. NEEDS_RECORDS: make room for more requests and call
-        again.
+        DONE: the clock stands at ``until`` and the window's counters are complete. NEEDS_BLOCK:
+        load the next stream block and call again. NEEDS_RECORDS: make room for more requests and
+        call again.
     """
-    lane = lane_of(state, b)
-    request_time, request_type = state.request_time_s[b], state.request_type[b]
-    request_x, request_y, request_mark = (
-        state.request_x_km[b],
-        state.request_y_km[b],
-        state.request_mark[b],
-    )
-    stream_end = state.stream_end_s[b]
-    scalars = lane.scalars
+    fleet = borrow(lane)
+    core, area, requests, catalogue = fleet.core, fleet.area, fleet.requests, fleet.catalogue
+    nodes, heap, window, scalars = core.nodes, core.heap, core.window, core.heap.scalars
     if scalars[WINDOW_OPEN] == 0:
-        _open_window(lane)
+        _open_window(window, nodes.work, fleet.nearest_demand, scalars)
     position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
     while True:
-        if position == loaded and stream_end <= until:
+        if position == loaded and requests.end_s[0] <= until:
             scalars[NEXT_REQUEST] = position
             return NEEDS_BLOCK
-        next_request = request_time[position] if position < loaded else float("inf")
-        next_event = lane.event_time[0] if scalars[NUM_EVENTS] > 0 else float("inf")
-        if next_event <= next_request:
-            if next_event > until:
-                break
-            _happen(world, lane, until)
-        else:
-            if next_request > until:
-                break
-            if not _has_room(lane):
+        next_request = requests.time_s[position] if position < loaded else np.inf
+        next_event = heap.time[0] if scalars[NUM_EVENTS] > 0 else np.inf
+        if min(next_event, next_request) > until:
+            break
+        if next_request < next_event:
+            if not _has_room(core.records):
                 scalars[NEXT_REQUEST] = position
                 return NEEDS_RECORDS
-            _route(
-                world,
-                lane,
-                next_request,
-                request_x[position],
-                request_y[position],
-                request_type[position],
-                request_mark[position],
+            request_type = requests.type[position]
+            family = core.types.family[request_type]
+            choice = choose_node(
+                area, nodes, requests.x_km[position], requests.y_km[position], request_type
             )
+            window.counters[ARRIVALS] += 1
+            window.families[FAMILY_ARRIVALS, family] += 1
+            if choice.node >= 0:
+                fleet.nearest_demand[choice.nearest, family] += 1
+                radio_s = area.radio_base_s + radio_beyond_base_s(
+                    area.radio_xi, area.radio_alpha, choice.distance_squared_km2
+                )
+                mark = requests.mark[position]
+                _send(core, choice.node, next_request, radio_s, request_type, mark)
+            else:
+                window.counters[REJECTED] += 1
+                window.counters[DECIDED] += 1
+                window.families[FAMILY_DECIDED, family] += 1
             position += 1
+            continue
+        kind, item = kind_of(heap.order[0]), heap.item[0]
+        if kind in (NODE_ARRIVAL, SLOT_END):
+            node = core.records.info[item, NODE]
+            _serve(core, kind, item, node, next_event, until)
+            if nodes.work[node, DRAINING] and nodes.active[node] <= nodes.work[node, SLOTS]:
+                begin_transfer(fleet.transfers, nodes.work, heap, node, next_event)
+        elif kind == FLOW_END:
+            pop_event(heap)
+            fleet.transfers.receiving[item] = False
+            nodes.holding[item] = catalogue.profile[item]
+            refresh_node(catalogue, nodes, core.signals.backlog, item)
+        elif kind == TELEMETRY:
+            publish(core.signals, nodes, next_event)
+            replace_event(heap, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
     scalars[NEXT_REQUEST] = position
-    _close_window(world, lane, until)
+    settle(core.types, core.records, window, nodes.work, until)
+    for node in range(area.num_nodes):
+        accrue_slots(nodes.active, nodes.work, node, until)
+    fleet.now_s[0] = until
+    scalars[WINDOW_OPEN] = 0
     return DONE

@@ -8,7 +8,8 @@ what is really held) is always live.
 
 import math
 
-from edgegym.jit import kernel
+from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.lane import Nodes, Signals
 from edgegym.simulator.state import (
     MEASURED_AT_S,
     MEASURED_SUM_S,
@@ -18,19 +19,17 @@ from edgegym.simulator.state import (
     SLOTS,
     Floats,
     Ints,
-    Nodes,
-    Signals,
 )
 
 
-@kernel(forceinline=True)
+@inlined
 def advertise_backlog(work: Ints, rates: Floats, advertised_wait_s: Floats, node: int) -> None:
     """Advertise max(0, n − c + 1) / (c μ)."""
     ahead = max(0, work[node, REPORTED] - work[node, SLOTS] + 1)
     advertised_wait_s[node] = ahead * rates[node, SECONDS_PER_REQUEST]
 
 
-@kernel(forceinline=True)
+@inlined
 def _advertise_measured(
     rates: Floats, advertised_wait_s: Floats, node: int, now: float, ewma_s: float
 ) -> None:
@@ -41,7 +40,7 @@ def _advertise_measured(
         advertised_wait_s[node] = fade * mean_s
 
 
-@kernel(forceinline=True)
+@inlined
 def note_routed(signals: Signals, nodes: Nodes, node: int) -> None:
     """Take note of a request sent to a node."""
     if signals.backlog and signals.predicts:
@@ -49,7 +48,7 @@ def note_routed(signals: Signals, nodes: Nodes, node: int) -> None:
         advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
 
 
-@kernel(forceinline=True)
+@inlined
 def note_left(signals: Signals, nodes: Nodes, node: int) -> None:
     """Take note of a request that left its slot."""
     if signals.backlog and signals.live:
@@ -57,7 +56,7 @@ def note_left(signals: Signals, nodes: Nodes, node: int) -> None:
         advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
 
 
-@kernel(forceinline=True)
+@inlined
 def note_wait(signals: Signals, nodes: Nodes, node: int, now: float, wait_s: float) -> None:
     """Add a realised wait to the node's average, whose weights fall with age as e^(−age/ewma_s)."""
     if signals.measured:
@@ -70,7 +69,7 @@ def note_wait(signals: Signals, nodes: Nodes, node: int, now: float, wait_s: flo
             _advertise_measured(rates, nodes.advertised_wait_s, node, now, signals.ewma_s)
 
 
-@kernel
+@helper
 def publish(signals: Signals, nodes: Nodes, now: float) -> None:
     """Let every node report."""
     for node in range(len(nodes.active)):

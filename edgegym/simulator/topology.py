@@ -5,11 +5,13 @@ from numpy.random import Generator
 from scipy.special import gammaln
 
 from edgegym.jit import kernel
+from edgegym.simulator.catalogue import refresh_node
+from edgegym.simulator.compiling import borrow
 from edgegym.simulator.events import TELEMETRY, push_event
+from edgegym.simulator.lane import Lane, lane_of
 from edgegym.simulator.search import build_grid, grid_shape
-from edgegym.simulator.state import FleetState, Floats, Ints, lane_of
+from edgegym.simulator.state import FleetState, Floats, Ints
 from edgegym.simulator.stream import stream_generator
-from edgegym.simulator.telemetry import refresh_catalogue
 from edgegym.world.compiled import World
 
 
@@ -59,12 +61,12 @@ def apportion(shares: Floats, total: int) -> Ints:
 
 
 @kernel
-def _set_up(world: World, state: FleetState, b: int) -> None:
-    lane = lane_of(state, b)
-    for node in range(lane.node_count[0]):
-        refresh_catalogue(world, lane, node)
-    if world.telemetry_period_s > 0.0:
-        push_event(lane, world.telemetry_period_s, TELEMETRY, 1)
+def _set_up(lane: Lane) -> None:
+    core = borrow(lane.core)
+    for node in range(lane.area.num_nodes):
+        refresh_node(lane.catalogue, core.nodes, core.signals.backlog, node)
+    if core.signals.period_s > 0.0:
+        push_event(core.heap, core.signals.period_s, TELEMETRY, 1)
 
 
 def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count: bool) -> None:
@@ -75,8 +77,8 @@ def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count:
     world : World
         The compiled scenario.
     state : FleetState
-        As :func:`~edgegym.simulator.state.allocate` returns it, with ``tier_wait_s`` set; changed in
-        place.
+        As :func:`~edgegym.simulator.state.allocate` returns it, with ``tier_wait_s`` set; changed
+        in place.
     b : int
         Which fleet.
     seed : int
@@ -99,4 +101,4 @@ def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count:
     state.holding[b, :count] = state.profile[b, :count]
     state.slots[b] = world.slots
     build_grid(world, state, b, grid_shape(world))
-    _set_up(world, state, b)
+    _set_up(lane_of(world, state, b))

@@ -7,7 +7,9 @@ import numpy as np
 from edgegym.simulator.histogram import histogram_quantile_s
 from edgegym.simulator.state import (
     ARRIVALS,
+    BUSY_TICKS,
     BYTES_MOVED,
+    CAPACITY_TICKS,
     COLD_PREFILL_TICKS,
     COMPLETED,
     DECIDED,
@@ -20,6 +22,7 @@ from edgegym.simulator.state import (
     HITS,
     MOVES_STARTED,
     PREFILL_TICKS,
+    PREFILL_TIME_TICKS,
     RADIO_TICKS,
     REJECTED,
     TICKS_PER_S,
@@ -36,8 +39,8 @@ class WindowStats:
 
     Counts and times are kept as integers (times in ticks of 2^-30 s, about 1 ns, up to 8.6e9 s), so
     the sum over any partition of a span is the same to the bit. Every request is counted in the
-    window in which the thing happens: its arrival, its decision (first token by the deadline, or the
-    deadline), its first token, its completion (slot end).
+    window in which the thing happens: its arrival, its decision (first token by the deadline, or
+    the deadline), its first token, its completion (slot end).
 
     Attributes
     ----------
@@ -87,9 +90,9 @@ class WindowStats:
             state.counters[b].copy(),
             state.family_counters[b].copy(),
             state.histogram[b].copy(),
-            state.busy_ticks[b].copy(),
-            state.capacity_ticks[b].copy(),
-            state.prefill_ticks[b].copy(),
+            state.node_work[b, :, BUSY_TICKS].copy(),
+            state.node_work[b, :, CAPACITY_TICKS].copy(),
+            state.node_work[b, :, PREFILL_TIME_TICKS].copy(),
             state.window_nearest_demand[b].copy(),
         )
 

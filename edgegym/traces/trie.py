@@ -151,7 +151,7 @@ def block_trie(trace: Trace, *, whole_blocks_only: bool = False) -> BlockTrie:
         here = -1
         for depth, block in enumerate(ids[start:stop], start=1):
             # Keyed by the parent too: a hash is trusted only after the same beginning.
-            vertex = vertex_of.setdefault((0, block), len(parents))
+            vertex = vertex_of.setdefault((here, block), len(parents))
             if vertex == len(parents):
                 parents.append(here)
                 depths.append(depth)

@@ -5,7 +5,7 @@ is an independent thinning of it, and the whole fleet is described by densities,
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -237,6 +237,10 @@ class TieredNetwork:
         else:
             pairs = self.input_tokens**2 - hit_tokens**2
         return linear + self.prefill_quadratic_s * pairs
+
+    def with_mix(self, profile_probabilities: FloatArray) -> "TieredNetwork":
+        """Return the same fleet with other shares of the profiles, ``[S]``."""
+        return replace(self, profile_probabilities=profile_probabilities)
 
     @property
     def num_profiles(self) -> int:

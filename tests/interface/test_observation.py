@@ -19,7 +19,7 @@ def observe(scenario, state, *, counts=None, seconds=5.0, observe_clock=False):
     observer.reset(state)
     if counts is not None:
         observer.update(counts, seconds)
-    return layout, observer, observer.observe(state)
+    return layout, observer, observer.observe(state, float(state.bucket_bytes[0]))
 
 
 @settings(max_examples=60, deadline=None)
@@ -171,14 +171,14 @@ def test_observations_are_fresh_and_state_restores_them():
     kept = first.copy()
     saved = observer.get_state()
     observer.update(rng.integers(0, 50, (25, layout.num_families)), 5.0)
-    second = observer.observe(state)
+    second = observer.observe(state, float(state.bucket_bytes[0]))
     assert first is not second
     np.testing.assert_array_equal(first, kept)
     other = Observer(scenario, layout)
     other.set_state(saved)
-    np.testing.assert_array_equal(other.observe(state), kept)
+    np.testing.assert_array_equal(other.observe(state, float(state.bucket_bytes[0])), kept)
     observer.update(rng.integers(0, 50, (25, layout.num_families)), 5.0)
-    np.testing.assert_array_equal(other.observe(state), kept)
+    np.testing.assert_array_equal(other.observe(state, float(state.bucket_bytes[0])), kept)
 
 
 def test_clock_runs_with_the_period_of_the_demand():
@@ -190,7 +190,7 @@ def test_clock_runs_with_the_period_of_the_demand():
     observer.reset(state)
     for turn in (0.0, 0.25, 0.6):
         state.now[0] = (3 + turn) * period_s
-        observation = observer.observe(state)
+        observation = observer.observe(state, float(state.bucket_bytes[0]))
         expected = [math.sin(2 * math.pi * turn), math.cos(2 * math.pi * turn)]
         np.testing.assert_allclose(
             2.0 * layout.decode(observation, "clock") - 1.0, expected, atol=1e-6

@@ -60,7 +60,8 @@ def make_observation(
     for feature in layout.features:
         value = np.asarray(physical[feature.name], dtype=np.float64)
         if feature.scale is not None:
-            value = np.where(np.isinf(value), 1.0, value / (value + feature.scale))
+            finite = np.where(np.isinf(value), 0.0, value)
+            value = np.where(np.isinf(value), 1.0, finite / (finite + feature.scale))
         if feature.scope == "node":
             layout.node_block(observation)[:nodes, feature.columns] = value
         else:

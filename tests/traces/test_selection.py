@@ -109,3 +109,21 @@ def test_small_choices_against_all_subsets(vertices):
     one_s = float(prefill_s(PREFILL, 3000, 0) - prefill_s(PREFILL, 3000, 2000))
     best_s = max(sum(counts[list(some)]) for some in combinations(range(6), vertices)) * one_s
     assert saved_s(found, lengths) == pytest.approx(best_s)
+
+
+def test_requests_served_by_a_deeper_choice_are_not_counted_again():
+    # 1 is chosen first; then root 0 would serve one request more, root 2 five.
+    candidates = shared([-1, 0, -1], [4000, 8000, 4000], [1] * 20 + [0] + [2] * 5)
+    limits = SelectionLimits(vertices=2, total_tokens=10**9, path_tokens=10**9)
+    found = select_prefixes(candidates, np.full(26, 9000), PREFILL, limits)
+    assert sorted(found.depth_tokens) == [4000, 8000]
+    np.testing.assert_array_equal(found.parent, [-1, -1])
+
+
+def test_a_shallower_choice_made_later_does_not_hide_a_deeper_one():
+    # 1 is chosen first, then its parent 0; 2 is not, and its requests stay with 1.
+    candidates = shared([-1, 0, 1], [2000, 8000, 8010], [0] * 10 + [1] * 30 + [2] * 30)
+    limits = SelectionLimits(vertices=2, total_tokens=10**9, path_tokens=10**9)
+    found = select_prefixes(candidates, np.full(70, 9000), PREFILL, limits)
+    np.testing.assert_array_equal(found.depth_tokens, [2000, 8000])
+    np.testing.assert_array_equal(found.deepest, [0] * 10 + [1] * 60)

@@ -1,6 +1,6 @@
 """The switch between the routing rules (an if-chain: it inlines and caches across processes)."""
 
-from edgegym.jit import kernel
+from edgegym.simulator.compiling import inlined
 from edgegym.simulator.routers import load_aware, nearest, prefix_aware
 from edgegym.world.compiled import ROUTER_KINDS
 
@@ -13,7 +13,7 @@ _prefix_score, _prefix_least = prefix_aware.score, prefix_aware.least_score
 _load_score, _load_least = load_aware.score, load_aware.least_score
 
 
-@kernel(forceinline=True)
+@inlined
 def score(kind: int, radio_s: float, prefill_s: float, wait_s: float) -> float:
     """Return the score of a node under a routing rule; the least wins.
 
@@ -26,7 +26,7 @@ def score(kind: int, radio_s: float, prefill_s: float, wait_s: float) -> float:
     return _load_score(radio_s, prefill_s, wait_s)
 
 
-@kernel(forceinline=True)
+@inlined
 def least_score(kind: int, radio_s: float, least_prefill_s: float) -> float:
     """Return a lower bound on the score of any node at least this far away."""
     if kind == NEAREST:

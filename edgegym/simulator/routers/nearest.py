@@ -1,15 +1,15 @@
 """Each request goes to the nearest node."""
 
-from edgegym.jit import kernel
+from edgegym.simulator.compiling import inlined
 
 
-@kernel(forceinline=True)
+@inlined
 def score(radio_s: float) -> float:
     """Return the radio latency, which grows with the distance."""
     return radio_s
 
 
-@kernel(forceinline=True)
+@inlined
 def least_score(radio_s: float) -> float:
     """Return the least score of a node at a radio latency."""
     return radio_s

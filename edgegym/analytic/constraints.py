@@ -1,0 +1,155 @@
+"""The mixes of profiles that a placement may choose from: a simplex, a budget and bounds [49]."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgegym.world.network import TieredNetwork
+
+FloatArray = NDArray[np.float64]
+
+_SLACK = 1e-9
+_BISECTIONS = 200
+
+
+def _bound(name: str, value: ArrayLike | None, default: float, size: int) -> FloatArray:
+    bound = np.array(default if value is None else value, dtype=np.float64)
+    if bound.shape not in ((), (size,)):
+        raise ValueError(f"{name} has shape {bound.shape}: must be a number or [S] = ({size},)")
+    bound = np.broadcast_to(bound, (size,)).copy()
+    refused = np.flatnonzero(~((bound >= 0) & (bound <= 1)))
+    if len(refused):
+        raise ValueError(f"{name}[{refused[0]}] is {bound[refused[0]]:g}: must be from 0 to 1")
+    return bound
+
+
+@dataclass(frozen=True, eq=False)
+class MixConstraints:
+    """Floors, caps and a memory budget on the shares of the profiles.
+
+    Build with :meth:`for_network`, which refuses sets that no mix satisfies.
+
+    Attributes
+    ----------
+    minimum, maximum : float64 [S]
+        Bounds on each share.
+    weight : float64 [S]
+        Bytes of each profile over the budget, so that the budget reads ``weight @ mix <= 1``; zeros
+        without a budget.
+    """
+
+    minimum: FloatArray
+    maximum: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def for_network(
+        cls,
+        net: TieredNetwork,
+        budget_bytes: float | None,
+        minimum: ArrayLike | None,
+        maximum: ArrayLike | None,
+    ) -> "MixConstraints":
+        """Return checked constraints.
+
+        Parameters
+        ----------
+        net : TieredNetwork
+        budget_bytes : float, optional
+            Mean bytes of persistent state per node; needs ``net.state_bytes``.
+        minimum, maximum : array_like [S] or float, optional
+            Floors and caps of the shares.
+
+        Raises
+        ------
+        ValueError
+            If an argument breaks its rule or no mix satisfies them all.
+        """
+        size = net.num_profiles
+        low = _bound("minimum", minimum, 0.0, size)
+        high = _bound("maximum", maximum, 1.0, size)
+        crossed = np.flatnonzero(low > high)
+        if len(crossed):
+            s = crossed[0]
+            raise ValueError(f"minimum[{s}] is {low[s]:g}: must be at most maximum[{s}] = {high[s]:g}")
+        if low.sum() > 1 + _SLACK:
+            raise ValueError(f"minimum sums to {low.sum():g}: must be at most 1")
+        if high.sum() < 1 - _SLACK:
+            raise ValueError(f"maximum sums to {high.sum():g}: must be at least 1")
+        weight = np.zeros(size)
+        if budget_bytes is not None:
+            if net.state_bytes is None:
+                raise ValueError("budget_bytes is given: the network must have state_bytes")
+            if not budget_bytes >= 0:
+                raise ValueError(f"budget_bytes is {budget_bytes!r}: must be at least 0")
+            cheapest = _cheapest(net.state_bytes, low, high)
+            if cheapest > budget_bytes * (1 + _SLACK):
+                raise ValueError(
+                    f"budget_bytes is {budget_bytes:g}: the cheapest mix within minimum and maximum "
+                    f"holds {cheapest:g} bytes per node"
+                )
+            if budget_bytes > 0:
+                weight = net.state_bytes / float(budget_bytes)
+            else:
+                high = np.where(net.state_bytes > 0, low, high)
+        return cls(low, high, weight)
+
+    def allows(self, mix: FloatArray) -> bool:
+        """Return whether a mix satisfies the constraints, up to rounding."""
+        within = (mix >= self.minimum - _SLACK).all() and (mix <= self.maximum + _SLACK).all()
+        return bool(
+            within and abs(mix.sum() - 1) <= _SLACK and self.weight @ mix <= 1 + _SLACK
+        )
+
+    def project(self, mix: FloatArray) -> FloatArray:
+        """Return the nearest allowed mix [51]; `mix` itself if it is allowed."""
+        if self.allows(mix):
+            return mix.copy()
+        nearest = self._project_bounds(mix)
+        if self.weight @ nearest <= 1:
+            return nearest
+        low, high = 0.0, 1.0
+        while self.weight @ self._project_bounds(mix - high * self.weight) > 1 + 1e-13:
+            low, high = high, 2.0 * high
+            if high > 1e18:  # the budget is just the cheapest mix: reached in the limit
+                break
+        for _ in range(_BISECTIONS):
+            price = 0.5 * (low + high)
+            if not low < price < high:
+                break
+            if self.weight @ self._project_bounds(mix - price * self.weight) > 1:
+                low = price
+            else:
+                high = price
+        return self._project_bounds(mix - high * self.weight)
+
+    def _project_bounds(self, mix: FloatArray) -> FloatArray:
+        """Project on simplex and bounds: the sum of the clipped shares falls in a common shift."""
+        low = float((mix - self.maximum).min())
+        high = float((mix - self.minimum).max())
+        for _ in range(_BISECTIONS):
+            shift = 0.5 * (low + high)
+            if not low < shift < high:
+                break
+            if np.clip(mix - shift, self.minimum, self.maximum).sum() > 1:
+                low = shift
+            else:
+                high = shift
+        shares = np.clip(mix - high, self.minimum, self.maximum)
+        # What rounding left goes to a share that is free to take it.
+        rest = 1.0 - shares.sum()
+        room = self.maximum - shares if rest > 0 else shares - self.minimum
+        shares[np.argmax(room)] += rest
+        return shares
+
+
+def _cheapest(state_bytes: NDArray[np.int64], low: FloatArray, high: FloatArray) -> float:
+    """Return the fewest mean bytes per node of a mix within the bounds."""
+    total = float(state_bytes @ low)
+    rest = 1.0 - low.sum()
+    for s in np.argsort(state_bytes):
+        taken = min(rest, high[s] - low[s])
+        total += taken * float(state_bytes[s])
+        rest -= taken
+    return total

@@ -1,0 +1,124 @@
+"""How the simulator's inner functions are compiled.
+
+Only a few kernels are called from Python. Their helpers need neither wrappers nor a cache of their
+own (leaving those out halves the compile time), and they work on borrowed views.
+
+Numba counts references to every array of a tuple at every call, atomically, even where the call is
+inlined; for tuples of fifty arrays that costs more than the simulation. Inside a kernel the caller
+keeps the arrays alive, so its helpers can work on bare views.
+"""
+
+import sys
+from collections.abc import Callable
+from threading import Timer
+from typing import Any, TypeVar
+
+from numba import types
+from numba.core import cgutils, config, event
+from numba.extending import intrinsic
+
+from edgegym.jit import kernel
+
+T = TypeVar("T")
+
+
+class _Announcer(event.Listener):
+    """Says on stderr, once per process, why the first call takes long."""
+
+    _PATIENCE_S = 1.0
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._timer: Timer | None = None
+        self._announced = False
+
+    def _announce(self) -> None:
+        self._announced = True
+        message = "edgegym: compiling the simulator (once after an install or an edit, about 15 s)"
+        sys.stderr.write(f"{message}\n")
+
+    def on_start(self, event: event.Event) -> None:
+        """Take note of a compilation that starts, perhaps inside another."""
+        self._depth += 1
+        if self._depth == 1 and not self._announced:
+            self._timer = Timer(self._PATIENCE_S, self._announce)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: event.Event) -> None:
+        """Take note of a compilation that ends."""
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+event.register("numba:compile", _Announcer())
+
+
+def helper(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call.
+
+    Parameters
+    ----------
+    function : callable
+        A function in Numba's nopython subset.
+
+    Returns
+    -------
+    callable
+        Not callable from Python, unless with ``NUMBA_DISABLE_JIT=1``.
+    """
+    return kernel(function, cache=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a helper that is inlined into every caller.
+
+    Parameters
+    ----------
+    function : callable
+        A short function in Numba's nopython subset, or one with a single caller.
+
+    Returns
+    -------
+    callable
+        Not callable from Python, unless with ``NUMBA_DISABLE_JIT=1``.
+    """
+    return kernel(
+        function, cache=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )
+
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for index, element_kind in enumerate(kind):
+            element = builder.extract_value(value, index)
+            element = _without_owner(context, builder, element_kind, element)
+            value = builder.insert_value(value, element, index)
+    return value
+
+
+@intrinsic
+def _borrow(typing_context: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _without_owner(context, builder, signature.args[0], arguments[0])
+
+    return value(value), build
+
+
+def _same(value: T) -> T:
+    """Return the argument: without compilation there are no counts to avoid."""
+    return value
+
+
+borrow: Any = _same if config.DISABLE_JIT else _borrow
+"""Return an array, or a tuple of arrays and numbers, without ownership (kernels only).
+
+The result must not outlive the kernel's own arguments.
+"""

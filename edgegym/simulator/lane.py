@@ -1,0 +1,260 @@
+"""What kernels see of one fleet: views of its state and of its world, in small groups.
+
+Helpers take the groups they need. Tuples are kept narrow because compile time grows steeply with
+the number of arrays that a function is passed.
+"""
+
+from typing import NamedTuple
+
+from edgegym.simulator.state import Bools, FleetState, Floats, Ints
+from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
+
+_LOAD_AWARE = ROUTER_KINDS.index("load_aware")
+_BACKLOG = WAIT_KINDS.index("backlog")
+_MEASURED = WAIT_KINDS.index("measured")
+_TIER = WAIT_KINDS.index("tier")
+
+
+class Types(NamedTuple):
+    """Request types and how they are served."""
+
+    family: Ints  # [Q]
+    target_s: Floats  # [Q]
+    cold_prefill_s: Floats  # [Q]
+    decode_s: Floats  # [Q]
+    output_tokens: Floats  # [Q]
+    hit_tokens: Floats  # [H, Q]
+    service_kind: int
+
+
+class Signals(NamedTuple):
+    """Which signals of load reach the router."""
+
+    backlog: bool  # it looks at backlogs
+    measured: bool  # it looks at measured waits
+    live: bool  # without delay
+    predicts: bool  # it adds what it has sent itself
+    period_s: float
+    ewma_s: float
+
+
+class Nodes(NamedTuple):
+    """Load of the nodes; columns of work and rates as in :mod:`edgegym.simulator.state`."""
+
+    active: Ints  # [N]
+    queued: Ints  # [N]
+    in_flight: Ints  # [N]
+    holding: Ints  # [N]
+    work: Ints  # [N, NUM_NODE_WORK]
+    rates: Floats  # [N, NUM_NODE_RATES]
+    prefill_s: Floats  # [Q, N]
+    advertised_wait_s: Floats  # [N]
+
+
+class Records(NamedTuple):
+    """Request records."""
+
+    time: Floats  # [P, NUM_RECORD_TIMES]
+    info: Ints  # [P, NUM_RECORD_INDICES]
+    scalars: Ints
+
+
+class Heap(NamedTuple):
+    """Event heap."""
+
+    time: Floats
+    order: Ints
+    item: Ints
+    scalars: Ints
+
+
+class Window(NamedTuple):
+    """Counters of the window."""
+
+    counters: Ints  # [NUM_COUNTERS]
+    families: Ints  # [3, F]
+    histogram: Ints  # [HISTOGRAM_BINS]
+
+
+class Core(NamedTuple):
+    """What serving a request touches."""
+
+    types: Types
+    signals: Signals
+    nodes: Nodes
+    records: Records
+    heap: Heap
+    window: Window
+
+
+class Catalogue(NamedTuple):
+    """Profiles of the nodes, and what follows from them."""
+
+    profile: Ints  # [N]
+    slots: Ints  # [N, S]
+    prefill_s: Floats  # [H, Q]
+    slot_service_rate: Floats  # [H]
+    tier_wait_s: Floats  # [S]
+    advertises_tier: bool
+
+
+class Transfers(NamedTuple):
+    """Moves in progress."""
+
+    receiving: Bools  # [N]
+    bytes_total: Ints  # [N]
+    start_s: Floats  # [N]
+    end_s: Floats  # [N]
+    bytes_per_s: float
+
+
+class Area(NamedTuple):
+    """What the search for a node reads."""
+
+    router_kind: int
+    radio_xi: float
+    radio_alpha: float
+    radio_base_s: float
+    width_km: float
+    height_km: float
+    periodic: bool
+    num_nodes: int
+    x_km: Floats  # [N] inf where a node can't be chosen
+    y_km: Floats  # [N]
+    least_prefill_s: Floats  # [Q]
+    scan: Floats  # [2, N] scratch
+    cells_x: int  # 0 without a grid
+    cells_y: int
+    cell_start: Ints
+    cell_nodes: Ints
+
+
+class Requests(NamedTuple):
+    """The loaded block of the request stream."""
+
+    time_s: Floats  # [R]
+    x_km: Floats  # [R]
+    y_km: Floats  # [R]
+    mark: Floats  # [R]
+    type: Ints  # [R]
+    end_s: Floats  # [1]
+
+
+class Lane(NamedTuple):
+    """One fleet."""
+
+    core: Core
+    catalogue: Catalogue
+    transfers: Transfers
+    area: Area
+    requests: Requests
+    nearest_demand: Ints  # [N, F]
+    now_s: Floats  # [1]
+
+
+def requests_of(state: FleetState, b: int) -> Requests:
+    """Return the views of the loaded stream block of fleet b."""
+    return Requests(
+        state.request_time_s[b],
+        state.request_x_km[b],
+        state.request_y_km[b],
+        state.request_mark[b],
+        state.request_type[b],
+        state.stream_end_s[b : b + 1],
+    )
+
+
+def lane_of(world: World, state: FleetState, b: int) -> Lane:
+    """Return the views of one fleet.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    state : FleetState
+        State of B fleets. The lane is valid as long as its arrays are not replaced.
+    b : int
+        Which fleet.
+
+    Returns
+    -------
+    Lane
+        What kernels take. Lanes of different fleets can be advanced from different threads.
+    """
+    load_aware = world.router_kind == _LOAD_AWARE
+    live = world.telemetry_period_s == 0.0
+    scalars = state.scalars[b]
+    core = Core(
+        Types(
+            world.type_family,
+            world.type_target_s,
+            world.cold_prefill_s,
+            world.decode_occupancy_s,
+            world.output_tokens,
+            world.hit_tokens,
+            world.service_kind,
+        ),
+        Signals(
+            load_aware and world.wait_kind == _BACKLOG,
+            load_aware and world.wait_kind == _MEASURED,
+            live,
+            live or world.predict_on_route,
+            world.telemetry_period_s,
+            world.telemetry_ewma_s,
+        ),
+        Nodes(
+            state.active[b],
+            state.queued[b],
+            state.in_flight[b],
+            state.holding[b],
+            state.node_work[b],
+            state.node_rates[b],
+            state.node_prefill_s[b],
+            state.advertised_wait_s[b],
+        ),
+        Records(state.record_time[b], state.record_index[b], scalars),
+        Heap(state.event_time[b], state.event_order[b], state.event_item[b], scalars),
+        Window(state.counters[b], state.family_counters[b], state.histogram[b]),
+    )
+    catalogue = Catalogue(
+        state.profile[b],
+        state.slots[b],
+        world.prefill_s,
+        world.slot_service_rate,
+        state.tier_wait_s[b],
+        load_aware and world.wait_kind == _TIER,
+    )
+    transfers = Transfers(
+        state.receiving[b],
+        state.move_bytes_total[b],
+        state.transfer_start_s[b],
+        state.transfer_end_s[b],
+        world.backhaul_bytes_per_s,
+    )
+    area = Area(
+        world.router_kind,
+        world.radio_xi,
+        world.radio_alpha,
+        world.radio_base_s,
+        world.width_km,
+        world.height_km,
+        world.periodic,
+        int(state.node_count[b]),
+        state.reach_x_km[b],
+        state.node_y[b],
+        world.min_prefill_s,
+        state.scan[b],
+        int(state.cells[b, 0]),
+        int(state.cells[b, 1]),
+        state.cell_start[b],
+        state.cell_nodes[b],
+    )
+    return Lane(
+        core,
+        catalogue,
+        transfers,
+        area,
+        requests_of(state, b),
+        state.window_nearest_demand[b],
+        state.now[b : b + 1],
+    )

@@ -1,0 +1,71 @@
+"""``edgegym bench``: what it measures, not how fast this machine is."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from edgegym.cli import main
+from edgegym.evaluation import speed
+
+TINY = speed.Effort(repeats=1, requests=2_000, episodes=1, solves=2)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    monkeypatch.setattr(speed, "QUICK", TINY)
+    monkeypatch.setattr(speed, "FLEET_SIZES", (25, 200))
+
+
+def test_json_has_the_published_keys(tiny, capsys):
+    assert main(["bench", "--quick", "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert set(measured) == {
+        "mmc_requests_per_s",
+        "fleet_requests_per_s",
+        "cpp_ratio",
+        "env_steps_per_s",
+        "env_requests_per_step",
+        "equilibrium_ms",
+        "import_s",
+        "first_step_s",
+    }
+    assert measured["cpp_ratio"] is None
+    rates = measured["fleet_requests_per_s"]
+    assert set(rates) == {"25", "200"}
+    numbers = [*rates.values(), *(v for v in measured.values() if isinstance(v, float))]
+    assert all(math.isfinite(value) and value > 0 for value in numbers)
+    assert 0.05 < measured["import_s"] < measured["first_step_s"]
+    assert 400 < measured["env_requests_per_step"] < 480
+
+
+def test_table_names_units(tiny, capsys, monkeypatch):
+    measured = speed.Speed(3.21e6, {"25": 1e6, "20000": 5e5}, None, 4000.4, 437.5, 0.14, 0.3, 1.9)
+    monkeypatch.setattr(speed, "measure_speed", lambda effort, report: measured)
+    assert main(["bench"]) == 0
+    shown = capsys.readouterr().out
+    for text in ("3.21   million requests/s", "20,000 nodes", "4,000   steps/s", "0.14   ms", "C++"):
+        assert text in shown
+
+
+def test_sizes_are_those_of_the_published_keys():
+    assert speed.FLEET_SIZES == (25, 200, 20_000)
+
+
+def test_one_node_is_nine_slots_at_82_percent():
+    scenario = speed.mmc_scenario()
+    network = scenario.tiered_network()
+    assert scenario.concurrency == (9,)
+    rate = network.request_intensity * scenario.region.area_km2
+    assert rate * network.occupancy_s.item() / 9 == pytest.approx(0.82)
+
+
+@pytest.mark.parametrize("nodes", [25, 20_000])
+def test_fleets_have_the_same_load_per_node(nodes):
+    scenario = speed.fleet_scenario(nodes)
+    world = scenario.compile()
+    assert world.max_nodes == nodes
+    assert world.base_rate_per_s / nodes == pytest.approx(3.5)
+    assert scenario.density_per_km2 == pytest.approx(1.0)
+    np.testing.assert_array_equal(world.slots, [16, 12] + [9] * 6)

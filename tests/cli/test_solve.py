@@ -1,0 +1,56 @@
+"""``edgegym solve``."""
+
+import re
+
+from edgegym.analytic import evaluate, solve_equilibrium
+from edgegym.cli import main
+from edgegym.world import preset
+
+
+def test_prints_the_equilibrium_by_tier(capsys):
+    assert main(["solve", "--scenario", "paper"]) == 0
+    shown = capsys.readouterr().out
+    network = preset("paper").tiered_network()
+    equilibrium = solve_equilibrium(network)
+    performance = evaluate(network, equilibrium, ttft_target_s=0.8)
+    assert f"coverage: share of requests within target   {performance.coverage:.4f}" in shown
+    assert "0.6840" in shown  # the published value
+    deep = re.search(r"^ deep +(.*)$", shown, re.MULTILINE)
+    assert deep is not None
+    share, slots, _, served, rate, used, prefill, wait = deep[1].split()
+    assert (share, slots) == ("0.200", "9")
+    assert float(rate) == round(equilibrium.arrival_rate_per_node[2], 3)
+    assert wait == f"{equilibrium.mean_wait_s[2]:.4f}"
+    assert used == f"{equilibrium.utilization[2]:.1%}"
+    # Requests per node times nodes of the tier are its share of the requests.
+    assert abs(float(served) - float(rate) * 0.2 / 3.0) < 1e-3
+    mean_prefill = float(prefill) / float(rate)
+    assert network.prefill_s[2].min() < mean_prefill < network.prefill_s[2].max()
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_overload_is_said(capsys):
+    arguments = ["solve", "--scenario", "paper", "--set", "demand.request_intensity=20"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "Overload" in shown
+    assert "unbounded" in shown
+    assert "nan" not in shown
+
+
+def test_routing_and_target_can_be_chosen(capsys):
+    arguments = ["solve", "--routing", "queue_unaware", "--target-s", "1.5"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    network = preset("paper").tiered_network()
+    equilibrium = solve_equilibrium(network, policy="queue_unaware")
+    coverage = evaluate(network, equilibrium, ttft_target_s=1.5).coverage
+    assert f"{coverage:.4f}" in shown
+
+
+def test_optimize_finds_a_mix_that_is_no_worse(capsys):
+    assert main(["solve", "--scenario", "toy", "--optimize"]) == 0
+    shown = capsys.readouterr().out
+    given, best = map(float, re.findall(r"coverage: share of requests within target +(\S+)", shown))
+    assert best > given
+    assert "Best mix" in shown
