@@ -71,6 +71,13 @@ def _add_train(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     train.add_argument(
         "-o", dest="folder", type=Path, metavar="DIR", help="folder of the new run [runs/<config>]"
     )
+    train.add_argument(
+        "--checkpoint-s",
+        type=float,
+        default=20.0,
+        metavar="SECONDS",
+        help="time between checkpoints [20]",
+    )
     _add_threads(train)
     train.set_defaults(run=_train)
 
@@ -146,6 +153,7 @@ def _train(parsed: argparse.Namespace, console: Console) -> int:
         seed=parsed.seed,
         folder=parsed.folder,
         threads=parsed.threads,
+        checkpoint_s=parsed.checkpoint_s,
         console=console,
     )
 

@@ -27,6 +27,7 @@ def run_train(
     seed: int | None,
     folder: Path | None,
     threads: int | None,
+    checkpoint_s: float,
     console: Console,
 ) -> int:
     """Train from a configuration, or go on with a run; return the exit code.
@@ -48,7 +49,7 @@ def run_train(
         config = config.with_settings(seeded)
         folder = Path("runs") / config_file.stem if folder is None else folder
         _check_new(folder)
-    result = train(config, folder, console, threads=threads)
+    result = train(config, folder, console, threads=threads, checkpoint_s=checkpoint_s)
     report_training(result, config, console)
     if not result.finished:
         console.print(f"to go on: python -m agents train --resume {folder}", markup=False)

@@ -12,6 +12,7 @@ from rich.console import Console
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 from stable_baselines3.common.utils import LinearSchedule
+from torch.utils.tensorboard import SummaryWriter
 
 from agents.config import ConfigError, TrainingConfig
 from agents.seeds import session_seed
@@ -117,7 +118,7 @@ def train(
         model = _model(config, scenario, env, folder, console)
         before = model.num_timesteps
         left = config.total_steps - before
-        log = _open_log(folder / LOG_FOLDER, before)
+        log = Logger(str(folder / LOG_FOLDER), [_EventLog(folder / LOG_FOLDER, before)])
         model.set_logger(log)
         progress = TrainingProgress(config.total_steps, console)
         with StopOnInterrupt() as interrupt:
@@ -182,14 +183,13 @@ def _new_model(config: TrainingConfig, env: ThreadVecEnv, seed: int) -> Maskable
     )
 
 
-def _open_log(folder: Path, steps: int) -> Logger:
-    """Open TensorBoard's log; events after `steps`, of a session that was killed, are void."""
-    from torch.utils.tensorboard import SummaryWriter
+class _EventLog(TensorBoardOutputFormat):
+    """TensorBoard events; those after `steps`, of a session that was killed, are void."""
 
-    output = TensorBoardOutputFormat(str(folder))
-    output.writer.close()
-    output.writer = SummaryWriter(str(folder), purge_step=steps + 1 if steps else None)
-    return Logger(str(folder), [output])
+    def __init__(self, folder: Path, steps: int) -> None:
+        # Not the base class's: that opens a file without saying where this session begins.
+        self.writer = SummaryWriter(str(folder), purge_step=steps + 1 if steps else None)
+        self._is_closed = False
 
 
 def read_run(folder: Path) -> TrainingConfig:

@@ -47,7 +47,9 @@ def checked_wait(net: TieredNetwork, wait_s: ArrayLike) -> FloatArray:
     """Return advertised waits as float64 ``[S]``, or say what is wrong with them."""
     wait = np.array(wait_s, dtype=np.float64)
     if wait.shape != (net.num_profiles,):
-        raise ValueError(f"wait has shape {wait.shape}: must be [S] with shape ({net.num_profiles},)")
+        raise ValueError(
+            f"wait has shape {wait.shape}: must be [S] with shape ({net.num_profiles},)"
+        )
     if not (np.isfinite(wait).all() and (wait >= 0).all()):
         raise ValueError(f"wait is {wait}: advertised waits must be finite and at least 0")
     return wait
@@ -63,9 +65,7 @@ def _all_laws(costs, density, xi, power, points, weights, share):
 @kernel
 def _all_moments(costs, density, xi, power, points, weights, share, distance, radio):
     for q in range(costs.shape[0]):
-        moments(
-            costs[q], density, xi, power, points, weights, share[q], distance[q], radio[q]
-        )
+        moments(costs[q], density, xi, power, points, weights, share[q], distance[q], radio[q])
 
 
 def association_probability(net: TieredNetwork, wait_s: FloatArray) -> FloatArray:
@@ -73,15 +73,11 @@ def association_probability(net: TieredNetwork, wait_s: FloatArray) -> FloatArra
     costs = type_costs(net, wait_s)
     share = np.empty(costs.shape)
     points, weights = rule(net.radio_alpha, FINE_NODES)
-    _all_laws(
-        costs, net.tier_density, net.radio_xi, 2.0 / net.radio_alpha, points, weights, share
-    )
+    _all_laws(costs, net.tier_density, net.radio_xi, 2.0 / net.radio_alpha, points, weights, share)
     return np.ascontiguousarray(share.T)
 
 
-def association_law(
-    net: TieredNetwork, wait_s: ArrayLike, nodes: int = FINE_NODES
-) -> Association:
+def association_law(net: TieredNetwork, wait_s: ArrayLike, nodes: int = FINE_NODES) -> Association:
     """Return the association law at given advertised waits (Theorem 1, [23]-[26]).
 
     A request goes to the node of smallest radio latency + prefill + advertised wait. The integrals

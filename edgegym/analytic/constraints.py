@@ -72,7 +72,9 @@ class MixConstraints:
         crossed = np.flatnonzero(low > high)
         if len(crossed):
             s = crossed[0]
-            raise ValueError(f"minimum[{s}] is {low[s]:g}: must be at most maximum[{s}] = {high[s]:g}")
+            raise ValueError(
+                f"minimum[{s}] is {low[s]:g}: must be at most maximum[{s}] = {high[s]:g}"
+            )
         if low.sum() > 1 + _SLACK:
             raise ValueError(f"minimum sums to {low.sum():g}: must be at most 1")
         if high.sum() < 1 - _SLACK:
@@ -98,9 +100,7 @@ class MixConstraints:
     def allows(self, mix: FloatArray) -> bool:
         """Return whether a mix satisfies the constraints, up to rounding."""
         within = (mix >= self.minimum - _SLACK).all() and (mix <= self.maximum + _SLACK).all()
-        return bool(
-            within and abs(mix.sum() - 1) <= _SLACK and self.weight @ mix <= 1 + _SLACK
-        )
+        return bool(within and abs(mix.sum() - 1) <= _SLACK and self.weight @ mix <= 1 + _SLACK)
 
     def project(self, mix: FloatArray) -> FloatArray:
         """Return the nearest allowed mix [51]; `mix` itself if it is allowed."""

@@ -224,9 +224,7 @@ def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> f
     return float(brentq(shortfall, low, high, xtol=1e-13, rtol=1e-13))
 
 
-def evaluate(
-    net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike
-) -> Performance:
+def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> Performance:
     """Return the service that a fleet delivers in an equilibrium.
 
     Association follows the assumed waits; TTFT counts the induced ones. An unstable tier covers
@@ -255,7 +253,11 @@ def evaluate(
             f"eq.association has shape {eq.association.shape}: "
             f"must be that of the network, {net.prefill_s.shape}"
         )
-    law = nearest_association(net) if eq.policy == "nearest" else association_law(net, eq.assumed_wait_s)
+    law = (
+        nearest_association(net)
+        if eq.policy == "nearest"
+        else association_law(net, eq.assumed_wait_s)
+    )
     share = law.probability * net.type_probabilities
     used = share > 0
     delay, decay = wait_tail(net, eq)
@@ -271,7 +273,9 @@ def evaluate(
         mean_distance_km=distance / (1.0 - lost) if lost < 1 else 0.0,
         conditional_mean_distance_km=law.mean_distance_km,
         expected_hit_tokens=float((share * net.hit_tokens).sum()),
-        offloading_ratio=float((share * net.saving_s).sum()) / total_prefill if total_prefill else 0.0,
+        offloading_ratio=float((share * net.saving_s).sum()) / total_prefill
+        if total_prefill
+        else 0.0,
         _net=net,
         _eq=eq,
     )

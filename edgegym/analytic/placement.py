@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 # The search compares mixes: it can do with less than the accuracy of a published value.
 _SEARCH_NODES = 24
 _SCORE_NODES = 16
-_PROBE_NODES = 12
+_PROBE_NODES = 8
 _SEARCH_TOLERANCE = 1e-7
 _ROUNDS = 20
 # Share that an empty profile gets while neighbours are compared: its queue is then well defined.
@@ -137,7 +137,10 @@ class _Search:
         return build_tiers(self.net, self.net.density_per_km2 * mix)
 
     def assess(self, mix: FloatArray, wait: FloatArray) -> tuple[float, FloatArray]:
-        """Return the score of a mix and its waits ``[S]``, solved from these waits."""
+        """Return the score of a mix and its waits ``[S]``, solved from these waits.
+
+        Empty profiles keep the wait given: a good start for when they get nodes.
+        """
         tiers, group = self.tiers(mix)
         tier_wait = spread_to_tiers(wait, group)
         status, _, _ = fixed_point.solve(
@@ -153,7 +156,7 @@ class _Search:
             return -np.inf, wait
         points, weights = rule(self.net.radio_alpha, _SCORE_NODES)
         score = mix_score(tiers, tier_wait, self.target, points, weights)
-        return score, spread_to_profiles(tier_wait, group)
+        return score, np.where(group >= 0, spread_to_profiles(tier_wait, group), wait)
 
     def amount(self, mix: FloatArray, source: int) -> float:
         """Return the mass that an exchange takes from a profile: a step, or what its floor leaves."""
@@ -173,11 +176,14 @@ class _Search:
                 result[source] = 0.0
         return result if self.constraints.allows(result) else None
 
-    def worth(self, mix: FloatArray, wait: FloatArray) -> dict[tuple[int, int], float]:
-        """Return a first-order estimate of every exchange's gain, the best first.
+    def worth(
+        self, mix: FloatArray, wait: FloatArray
+    ) -> tuple[dict[tuple[int, int], float], FloatArray]:
+        """Return a first-order estimate of every exchange's gain, the best first, and the waits.
 
         Sources and sinks are judged one by one, by the score with a step of mass taken away or added;
-        an exchange is worth the sum of its two.
+        an exchange is worth the sum of its two. The waits include those that empty profiles would
+        have with few nodes.
         """
         seeded = np.maximum(mix, _SEED_SHARE)
         score, seeded_wait = self.assess(seeded, wait)
@@ -187,7 +193,7 @@ class _Search:
         gain = {t: self._probed(seeded, seeded_wait, t, self.step) - score for t in sinks}
         exchanges = [(s, t) for s in sources for t in sinks if s != t]
         exchanges.sort(key=lambda exchange: -(loss[exchange[0]] + gain[exchange[1]]))
-        return {(s, t): loss[s] + gain[t] for s, t in exchanges}
+        return {(s, t): loss[s] + gain[t] for s, t in exchanges}, seeded_wait
 
     def singles(self, mix: FloatArray, worth: dict[tuple[int, int], float]) -> Iterator[FloatArray]:
         """Yield the allowed neighbours one exchange away, the most promising first."""
@@ -230,7 +236,7 @@ class _Search:
         evaluations = 1
         moves = 0
         while max_moves is None or moves < max_moves:
-            worth = self.worth(mix, wait)
+            worth, wait = self.worth(mix, wait)
             better = None
             for neighbours in (self.singles, self.pairs):
                 better, solved = self._best(neighbours(mix, worth), score, wait, screen)

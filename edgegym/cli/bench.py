@@ -37,8 +37,9 @@ def bench(
 
 def _print_table(speed: "Speed") -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+
+    from edgegym.evaluation.terminal import output_console
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("measured on one core")
@@ -62,7 +63,7 @@ def _print_table(speed: "Speed") -> None:
     ]
     for row in rows:
         table.add_row(*row)
-    console = Console(highlight=False)
+    console = output_console()
     console.print(table)
     if speed.cpp_ratio is None:
         console.print("Compared with C++: not measured, edgegym has no C++ twin of its kernel yet.")

@@ -46,7 +46,7 @@ def compare(
     Prints coverage, time to first token (TTFT), bytes moved, and the paired difference to the
     reference with a 95 % bootstrap interval. Example:
 
-    edgegym compare --scenario moving-hotspot --policy static analytic_local --model runs/demo -o out
+    edgegym compare --scenario moving-hotspot --policy static analytic --model runs/demo -o out
 
     Parameters
     ----------

@@ -41,7 +41,10 @@ COMMANDS = {
     "compare": Command("compare", ("compare",), "let policies serve the same requests"),
     "render": Command("render", ("render",), "animate a policy at work"),
     "trace": Command(
-        "trace", ("inspect", "scenario"), "inspect a trace, or build a scenario of it", reads_only=True
+        "trace",
+        ("inspect", "scenario"),
+        "inspect a trace, or build a scenario of it",
+        reads_only=True,
     ),
     "bench": Command("bench", ("bench",), "measure the speed of this installation"),
 }

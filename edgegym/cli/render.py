@@ -23,7 +23,7 @@ def render(
 ) -> None:
     """Animate a policy at work, as a GIF with one picture per epoch.
 
-    Example: edgegym render --scenario moving-hotspot --policy analytic_local --epochs 60 -o fleet.gif
+    Example: edgegym render --scenario moving-hotspot --policy analytic --epochs 60 -o fleet.gif
 
     Parameters
     ----------

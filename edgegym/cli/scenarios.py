@@ -12,9 +12,9 @@ from edgegym.cli.errors import checked_input
 def list_() -> None:
     """List the built-in scenarios: size, and why each exists."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
+    from edgegym.evaluation.terminal import output_console
     from edgegym.world import preset, presets
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -34,9 +34,7 @@ def list_() -> None:
             str(len(scenario.profiles)),
             scenario.description,
         )
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 100
+    console = output_console()
     console.print(table)
 
 

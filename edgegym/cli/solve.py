@@ -43,7 +43,7 @@ def solve(
     optimize
         Search the mix of profiles with the highest coverage, and solve that too.
     """
-    from rich.console import Console
+    from edgegym.evaluation.terminal import output_console
 
     with checked_input():
         world = chosen_scenario(scenario, settings)
@@ -53,9 +53,7 @@ def solve(
             raise BadInput(f"--target-s {target_s}: must be a positive number of seconds")
         if optimize and routing != "load_aware":
             raise BadInput("--optimize: searches with --routing load_aware only")
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 100
+    console = output_console()
     console.print(
         f"Scenario {world.name}: {network.density_per_km2:g} nodes/km², "
         f"{network.request_intensity:.4g} requests/s/km², {routing} routing, target {target:g} s",
@@ -125,7 +123,9 @@ def _tier_table(world: "Scenario", network: "TieredNetwork", equilibrium: "Equil
     for tier, name in enumerate(world.profile_names):
         arrivals = equilibrium.arrival_rate_per_node[tier]
         # Prefill seconds per request that the tier serves, times its rate.
-        prefill = float(weighted[tier] @ network.prefill_s[tier]) / served[tier] if arrivals else 0.0
+        prefill = (
+            float(weighted[tier] @ network.prefill_s[tier]) / served[tier] if arrivals else 0.0
+        )
         table.add_row(
             name,
             f"{network.profile_probabilities[tier]:.3f}",

@@ -159,4 +159,6 @@ def _picture(env: "PlacementEnv") -> Any:
     from PIL import Image
 
     # A palette at once: true-colour pictures of a long episode would fill the memory.
-    return Image.fromarray(env.render()).quantize(_COLOURS, dither=Image.Dither.NONE)
+    pixels = env.render()
+    assert pixels is not None, "made with render_mode rgb_array"
+    return Image.fromarray(pixels).quantize(_COLOURS, dither=Image.Dither.NONE)

@@ -87,10 +87,10 @@ def _versions() -> dict[str, str]:
 
 def _episode(scenario: "Scenario") -> str:
     control = scenario.control
+    moves = "one move" if control.moves_per_epoch == 1 else f"{control.moves_per_epoch} moves"
     return (
         f"{control.horizon_epochs} epochs of {control.epoch_s:g} s after "
-        f"{scenario.initial.warmup_s:g} s of warm-up, at most {control.moves_per_epoch} move(s) "
-        "per epoch"
+        f"{scenario.initial.warmup_s:g} s of warm-up, at most {moves} per epoch"
     )
 
 

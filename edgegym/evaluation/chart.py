@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgegym.evaluation.results import PolicyResult
 from edgegym.evaluation.statistics import Interval
+from edgegym.evaluation.terminal import seeds_text
 
 if TYPE_CHECKING:
     from edgegym.evaluation.comparison import Comparison
@@ -45,7 +46,7 @@ def chart_png(comparison: "Comparison") -> bytes:
     left.set_yticks(range(len(rows)), [row.policy for row in rows])
     left.set_ylim(len(rows) - 0.5, -0.5)
     figure.suptitle(
-        f"{comparison.scenario.name}: {len(comparison.seeds)} seed(s), {comparison.card.target}",
+        f"{comparison.scenario.name}: {seeds_text(comparison.seeds)}, {comparison.card.target}",
         fontsize=11,
     )
     buffer = io.BytesIO()
@@ -73,8 +74,14 @@ def _draw_coverage(axes: Any, comparison: "Comparison", rows: list[PolicyResult]
             _draw_estimate(axes, height, row.coverage, row.coverage_interval, _NEUTRAL, height == 0)
     axes.set_xlabel("coverage (share of requests within target)")
     axes.grid(axis="x", alpha=0.3)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0 + 0.35 / len(rows)), ncols=2,
-                fontsize=8, frameon=False, borderaxespad=0.0)
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, 1.0 + 0.35 / len(rows)),
+        ncols=2,
+        fontsize=8,
+        frameon=False,
+        borderaxespad=0.0,
+    )
 
 
 def _draw_differences(axes: Any, rows: list[PolicyResult], reference: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgegym.evaluation.card import ExperimentCard
 from edgegym.evaluation.results import PolicyResult, ResultTable, SeedResult
-from edgegym.evaluation.terminal import plain_text, result_table
+from edgegym.evaluation.terminal import output_console, plain_text, result_table, seeds_text
 from edgegym.files import atomic_path, write_text
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Comparison:
     def headline(self) -> str:
         """One line above the table: world, seeds, episode and target."""
         return (
-            f"Scenario {self.scenario.name}, {len(self.seeds)} seed(s), {self.card.episode}. "
+            f"Scenario {self.scenario.name}, {seeds_text(self.seeds)}, {self.card.episode}. "
             f"Coverage: {self.card.target}."
         )
 
@@ -54,9 +54,7 @@ class Comparison:
 
     def print(self) -> None:
         """Print the table, in colour on a terminal."""
-        from rich.console import Console
-
-        console = Console(highlight=False)
+        console = output_console()
         console.print(self.headline, markup=False)
         console.print(result_table(self.table))
         for remark in self.remarks:
@@ -112,7 +110,9 @@ def _flat(row: PolicyResult) -> dict[str, Any]:
     for field in fields(row):
         value = getattr(row, field.name)
         if field.name.endswith("_interval"):
-            flat |= {f"{field.name}_{part.name}": getattr(value, part.name) for part in fields(value)}
+            flat |= {
+                f"{field.name}_{part.name}": getattr(value, part.name) for part in fields(value)
+            }
         else:
             flat[field.name] = value
     return flat

@@ -1,4 +1,4 @@
-"""What can be compared: policies by name, saved models, model objects, policy objects, functions."""
+"""What can be compared: policies by name, saved models, models, policy objects, functions."""
 
 import inspect
 import io

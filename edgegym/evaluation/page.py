@@ -87,9 +87,9 @@ def page_html(comparison: "Comparison") -> str:
 <h1>Comparison on {name}</h1>
 <p class="lead">{escape(comparison.headline)}</p>
 <p>Every policy served the same requests. Differences are to
-<strong>{escape(comparison.reference)}</strong>, paired by seed; a green row is better than it with a
-95&nbsp;% interval above zero. P(better) is the share of seeds with a higher coverage. Prefill saved is
-the share of prefill time that held prefixes made unnecessary.</p>
+<strong>{escape(comparison.reference)}</strong>, paired by seed; a green row is better than it
+with a 95&nbsp;% interval above zero. P(better) is the share of seeds with a higher coverage.
+Prefill saved is the share of prefill time that held prefixes made unnecessary.</p>
 <div class="scroll">
 {_table(_HEADERS, rows)}
 </div>

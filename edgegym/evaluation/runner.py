@@ -87,9 +87,7 @@ class ComparisonPlan:
             seeds=self.seeds,
             table=table,
             per_seed=per_seed,
-            card=experiment_card(
-                self.scenario, workers if away else 0, time.monotonic() - begin
-            ),
+            card=experiment_card(self.scenario, workers if away else 0, time.monotonic() - begin),
             remarks=(*remarks, *_remarks(table)),
         )
 
@@ -168,9 +166,9 @@ def compare(
 ) -> Comparison:
     """Let policies serve the same requests, and compare them.
 
-    Every policy plays one episode of ``EdgeGym/Placement-v0`` per seed; an episode's requests depend
-    on the seed alone. Masks are passed where a policy takes them, and actions are deterministic.
-    Works in notebooks and without ``if __name__ == "__main__":``.
+    Every policy plays one episode of ``EdgeGym/Placement-v0`` per seed; an episode's requests
+    depend on the seed alone. Masks are passed where a policy takes them, and actions are
+    deterministic. Works in notebooks and without ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -263,7 +261,7 @@ def _remarks(table: ResultTable) -> list[str]:
     highest = max(row.max_prefill_utilization for row in table)
     if highest > 1.0:
         remarks.append(
-            f"prefill utilisation reaches {highest:.2f} GPU-seconds per second on the busiest node; "
-            "above 1 one real GPU could not keep up"
+            f"prefill utilisation reaches {highest:.2f} GPU-seconds per second on the busiest "
+            "node; above 1 one real GPU could not keep up"
         )
     return remarks

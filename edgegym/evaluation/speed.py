@@ -125,9 +125,7 @@ def mmc_scenario() -> Scenario:
         "region": {"width_km": 1.0, "height_km": 1.0},
         "nodes": {"count": 1},
         "forest": [],
-        "request_types": [
-            {"name": "only", "input_tokens": tokens, "family": "only", "share": 1.0}
-        ],
+        "request_types": [{"name": "only", "input_tokens": tokens, "family": "only", "share": 1.0}],
         "profiles": [{"name": "none"}],
         "initial": {"mix": {"none": 1.0}},
         "routing": {"kind": "nearest"},

@@ -141,7 +141,7 @@ def _ratio_difference(
 
 
 def _bootstrap(statistic: _Statistic, *samples: ArrayLike) -> Interval:
-    """Return the interval of a statistic of paired samples ``[n]`` (numerators, denominators, …)."""
+    """Return the interval of a statistic of paired ``[n]`` (numerators, denominators, …)."""
     arrays = tuple(np.asarray(sample, dtype=np.float64) for sample in samples)
     if any((below == 0).any() for below in arrays[1::2]):
         return Interval(None, None, "a seed decided no request")
@@ -171,6 +171,7 @@ def _scipy_bootstrap(
             confidence_level=CONFIDENCE,
             n_resamples=_RESAMPLES,
             method=method,
-            random_state=np.random.default_rng(_BOOTSTRAP_SEED),
+            # SciPy before 1.15 knows this name only, later ones know both.
+            random_state=np.random.default_rng(_BOOTSTRAP_SEED),  # pyright: ignore[reportCallIssue]
         ).confidence_interval
     return float(interval.low), float(interval.high)

@@ -1,11 +1,13 @@
 """A comparison as text for a terminal, at most 100 columns wide."""
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from edgegym.evaluation.results import PolicyResult, ResultTable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 WIDTH = 100
@@ -18,6 +20,11 @@ def number(value: float | None, digits: int = 3, sign: bool = False) -> str:
     if value is None:
         return _NONE
     return f"{value:{'+' if sign else ''}.{digits}f}"
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Return how many seeds there are, in words."""
+    return "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
 
 
 def difference_text(row: PolicyResult, reference: str) -> str:
@@ -50,7 +57,7 @@ def result_table(table: ResultTable) -> "Table":
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     made.add_column("policy", overflow="fold")
     made.add_column("coverage", justify="right", no_wrap=True)
-    made.add_column(f"difference to {table.reference}\n[95 % interval]", justify="right")
+    made.add_column(f"difference to\n{table.reference}, 95 %", justify="right")
     for name in ("TTFT\nmean, s", "p90, s", "p99, s", "prefill\nsaved", "GB\nmoved"):
         made.add_column(name, justify="right", no_wrap=True)
     scored = any(row.normalised_score is not None for row in table)
@@ -71,6 +78,16 @@ def result_table(table: ResultTable) -> "Table":
             cells.append(number(row.normalised_score, 2))
         made.add_row(*cells, style="bold" if _clearly_better(row) else None)
     return made
+
+
+def output_console() -> "Console":
+    """Return a console for standard output, ``WIDTH`` columns wide where it is no terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    return console
 
 
 def plain_text(*renderables: Any) -> str:

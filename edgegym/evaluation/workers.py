@@ -14,7 +14,9 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -118,7 +120,7 @@ def play_in_workers(
         If a worker dies.
     """
     queue = list(reversed(jobs))
-    processes: list[multiprocessing.process.BaseProcess] = []
+    processes: list[BaseProcess] = []
     links: dict[Connection, int] = {}
     playing: dict[Connection, Job] = {}
     try:
@@ -153,7 +155,7 @@ def _next_job(link: Connection, queue: list[Job], playing: dict[Connection, Job]
             return  # the worker is dead: receiving from it will say so
 
 
-def _receive(link: Connection, job: Job, process: multiprocessing.process.BaseProcess) -> Episode:
+def _receive(link: Connection, job: Job, process: BaseProcess) -> Episode:
     try:
         result = link.recv()
     except (EOFError, ConnectionResetError):
@@ -169,7 +171,7 @@ def _receive(link: Connection, job: Job, process: multiprocessing.process.BasePr
 
 def _start(
     payloads: dict[str, bytes], scenario: "Scenario", observe_clock: bool
-) -> tuple[multiprocessing.process.BaseProcess, Connection]:
+) -> tuple[BaseProcess, Connection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(
@@ -213,6 +215,7 @@ def _interrupts_held_back() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # when first started it lets interrupts through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -220,11 +223,18 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _ignore_interrupts() -> None:
+    """Take over from the hold of :func:`_interrupts_held_back`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def _work(
     link: Connection, payloads: dict[str, bytes], scenario: "Scenario", observe_clock: bool
 ) -> None:
     """Play what the parent asks for until it hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _ignore_interrupts()
     stage: Stage | None = None
     contestants: dict[str, Contestant] = {}
     while True:

@@ -97,7 +97,7 @@ class NodeScorer(nn.Module):
     ) -> torch.Tensor:
         """Return the first codes of all nodes, ``[B, N, width]``."""
         nodes = node_layer(rows).view(len(fleet), -1, node_layer.out_features)
-        return torch.tanh(nodes + fleet_layer(fleet).unsqueeze(1))
+        return torch.relu_(nodes + fleet_layer(fleet).unsqueeze(1))
 
     @staticmethod
     def _mean(codes: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -123,16 +123,16 @@ class NodeScorer(nn.Module):
         self, rows: torch.Tensor, fleet: torch.Tensor, weights: torch.Tensor
     ) -> torch.Tensor:
         codes = self._encode(rows, fleet, self.actor_node, self.actor_fleet)
-        codes = torch.tanh(self.actor_hidden(codes))
+        codes = torch.relu_(self.actor_hidden(codes))
         moves = self.actor_score(codes).flatten(start_dim=1)
-        pooled = torch.tanh(self.no_op_hidden(self._mean(codes, weights)))
+        pooled = torch.relu_(self.no_op_hidden(self._mean(codes, weights)))
         return torch.cat((moves, self.no_op_score(pooled)), dim=1)
 
     def _values(
         self, rows: torch.Tensor, fleet: torch.Tensor, weights: torch.Tensor
     ) -> torch.Tensor:
         codes = self._encode(rows, fleet, self.critic_node, self.critic_fleet)
-        pooled = torch.tanh(self.critic_hidden(self._mean(codes, weights)))
+        pooled = torch.relu_(self.critic_hidden(self._mean(codes, weights)))
         return self.critic_value(pooled)
 
 

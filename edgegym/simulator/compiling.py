@@ -97,9 +97,10 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         array.parent = cgutils.get_null_value(array.parent.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        for index, element_kind in enumerate(kind):
+        kinds: Any = kind
+        for index in range(len(kinds)):
             element = builder.extract_value(value, index)
-            element = _without_owner(context, builder, element_kind, element)
+            element = _without_owner(context, builder, kinds[index], element)
             value = builder.insert_value(value, element, index)
     return value
 
@@ -117,7 +118,7 @@ def _same(value: T) -> T:
     return value
 
 
-borrow: Any = _same if config.DISABLE_JIT else _borrow
+borrow: Any = _same if getattr(config, "DISABLE_JIT", 0) else _borrow
 """Return an array, or a tuple of arrays and numbers, without ownership (kernels only).
 
 The result must not outlive the kernel's own arguments.

@@ -71,7 +71,7 @@ class BuildReport:
 
     def choices(self) -> dict[str, str]:
         """Return what was measured, chosen and assumed: a heading and a sentence each."""
-        popularity = "stationary: each request type keeps its share of the whole trace"
+        popularity = "stationary, each request type keeps its share of the whole trace"
         if self.options.window_s is not None or self.options.start_s > 0:
             popularity = (
                 f"stationary, that of the {self.window_requests} requests (of {self.requests}) "
@@ -127,7 +127,7 @@ class BuildReport:
     def _target(self) -> str:
         how = "as given"
         if self.options.ttft_target_s is None:
-            how = "the round number at which hits matter most"
+            how = "the round number at which hits matter most and half of the requests need none"
         without, best = self.idle_attainment
         return (
             f"{self.ttft_target_s:g} s, {how}; on idle nodes about {without:.1%} of the requests "

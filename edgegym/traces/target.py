@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+_SERVED_WITHOUT_HITS = 0.5
 _STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 CANDIDATES_S = tuple(float(f"{step * 10.0**power:.3g}") for power in (-1, 0, 1) for step in _STEPS)
 """Round numbers from 0.1 to 80 s."""
@@ -47,10 +48,16 @@ class IdleTtft:
         return -np.expm1(-np.pi * density * reach_km**2)
 
     def most_telling_target_s(self) -> float:
-        """Return the round target at which hits change the attainment most, the least if tied."""
+        """Return the round target at which hits change the attainment most.
+
+        Only targets that at least half of the requests meet without hits are considered, so that
+        the target is one that the hardware can serve. The least of equals; the largest candidate
+        if there is none.
+        """
 
         def difference(target_s: float) -> float:
             cold, best = self.attainment(target_s)
             return best - cold
 
-        return max(CANDIDATES_S, key=difference)
+        served = [t for t in CANDIDATES_S if self.attainment(t)[0] >= _SERVED_WITHOUT_HITS]
+        return max(served, key=difference, default=CANDIDATES_S[-1])

@@ -197,7 +197,9 @@ class TieredNetwork:
         shares = _probabilities("type_probabilities", self.type_probabilities, None, "[Q]")
         shape = (len(mix), len(shares))
         lengths = _array("input_tokens", self.input_tokens, (shape[1],), "[Q]")
-        _require("input_tokens", lengths, np.isfinite(lengths) & (lengths >= 1), "must be at least 1")
+        _require(
+            "input_tokens", lengths, np.isfinite(lengths) & (lengths >= 1), "must be at least 1"
+        )
         hits = _non_negative("hit_tokens", self.hit_tokens, shape, "[S, Q]")
         rule = "must leave at least one of the type's input_tokens to compute"
         _require("hit_tokens", hits, hits <= lengths - 1, rule)

@@ -45,7 +45,13 @@ def test_table_names_units(tiny, capsys, monkeypatch):
     monkeypatch.setattr(speed, "measure_speed", lambda effort, report: measured)
     assert main(["bench"]) == 0
     shown = capsys.readouterr().out
-    for text in ("3.21   million requests/s", "20,000 nodes", "4,000   steps/s", "0.14   ms", "C++"):
+    for text in (
+        "3.21   million requests/s",
+        "20,000 nodes",
+        "4,000   steps/s",
+        "0.14   ms",
+        "C++",
+    ):
         assert text in shown
 
 

@@ -16,7 +16,7 @@ def test_prints_a_table_and_writes_all_files(tmp_path, capsys):
     arguments = ["compare", *SHORT, "--policy", "uniform", "static", "--seeds", "2", "-o", str(out)]
     assert main(arguments) == 0
     shown = capsys.readouterr()
-    assert "difference to uniform" in shown.out
+    assert "uniform, 95 %" in shown.out
     assert "compare: 4 of 4 after" in shown.err
     assert {path.name for path in out.iterdir()} == {
         f"comparison.{kind}" for kind in ("json", "csv", "png", "html")

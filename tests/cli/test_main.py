@@ -32,7 +32,7 @@ def test_help_lists_every_command_and_stays_cheap():
     code = (
         "import sys; from edgegym.cli import main; code = main(['--help'])\n"
         "heavy = {'numba', 'torch', 'matplotlib', 'scipy', 'tyro', 'edgegym.envs'}\n"
-        "sys.exit(code or ' '.join(heavy & set(sys.modules)))"
+        "sys.exit(code or ' '.join(heavy & set(sys.modules)) or 0)"
     )
     finished = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
@@ -53,7 +53,7 @@ def test_each_command_explains_itself(name, capsys):
 def test_help_of_a_command_loads_nothing_heavy():
     code = (
         "import sys; from edgegym.cli import main; code = main(['compare', '--help'])\n"
-        "sys.exit(code or ' '.join({'numba', 'torch', 'matplotlib'} & set(sys.modules)))"
+        "sys.exit(code or ' '.join({'numba', 'torch', 'matplotlib'} & set(sys.modules)) or 0)"
     )
     finished = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
@@ -108,7 +108,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=lambda value: " ".join(value)[:60])
-def test_bad_input_is_exit_code_2_and_one_message(arguments, message, tmp_path, monkeypatch, capsys):
+def test_bad_input_is_exit_code_2_and_one_message(
+    arguments, message, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     shown = capsys.readouterr()

@@ -1,5 +1,6 @@
 import pytest
 
+from edgegym.cli import main
 from edgegym.cli.trace import inspect, scenario
 from edgegym.traces import BuildOptions, TraceError
 from edgegym.world import Scenario
@@ -75,3 +76,25 @@ def test_output_that_can_not_be_written(mooncake, tmp_path):
     blocked.write_text("")
     with pytest.raises(ValueError, match="can't be written"):
         scenario(mooncake, output=blocked / "my.yaml")
+
+
+def test_from_the_file_to_a_comparison(mooncake, tmp_path, capsys):
+    output = str(tmp_path / "my.yaml")
+    options = ["--hardware", "llama-3.1-8b@l40s", "--families", "4", "--types", "16"]
+    assert main(["trace", "scenario", str(mooncake), "-o", output, *options]) == 0
+    short = ["--seeds", "1", "--workers", "1", "--no-progress", "--set", "control.horizon_epochs=3"]
+    assert main(["compare", "--scenario", output, "--policy", "static", "uniform", *short]) == 0
+    shown = capsys.readouterr().out
+    assert "uniform" in shown
+    assert "nan" not in shown
+
+
+def test_bad_input_ends_with_code_2_and_a_message(mooncake, tmp_path, capsys):
+    output = tmp_path / "my.yaml"
+    assert main(["trace", "scenario", str(mooncake), "-o", str(output), "--types", "1"]) == 2
+    assert "types = 1: must be at least 2" in capsys.readouterr().err
+    mooncake.write_text("{}")
+    assert main(["trace", "scenario", str(mooncake), "-o", str(output)]) == 2
+    assert "line 1: key 'timestamp' is missing" in capsys.readouterr().err
+    assert main(["trace", "inspect", str(mooncake)]) == 2
+    assert not output.exists()

@@ -11,9 +11,7 @@ from stable_baselines3.common.monitor import Monitor
 
 from edgegym.envs.info import INFO_KEYWORDS
 from edgegym.world import presets
-
-ENV_ID = "edgegym:EdgeGym/Placement-v0"
-SHORT = {"control.horizon_epochs": 3, "initial.warmup_s": 2.0, "control.epoch_s": 1.0}
+from tests.envs.workers import ENV_ID, SHORT, run_episode
 
 
 @pytest.mark.parametrize("name", presets())
@@ -37,19 +35,6 @@ def test_monitor_logs_the_episode():
         *_, info = env.step(env.action_space.n - 1)
     assert info["episode"]["episode_hits"] == info["episode_hits"] > 0
     env.close()
-
-
-def run_episode(seed):
-    """Return the bits of an episode of the first legal actions; runs in worker processes too."""
-    env = gym.make(ENV_ID, overrides=SHORT)
-    observation, info = env.reset(seed=seed)
-    parts = [observation.tobytes()]
-    for _ in range(3):
-        action = np.flatnonzero(info["action_mask"])[-2:][0]
-        observation, reward, _, _, info = env.step(action)
-        parts += [observation.tobytes(), np.float64(reward).tobytes()]
-    env.close()
-    return b"".join(parts)
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

@@ -38,7 +38,5 @@ def test_bad_arguments_leave_no_file(arguments, message, tmp_path):
 
 def test_an_error_on_the_way_leaves_no_file(tmp_path):
     with pytest.raises(LookupError):
-        animate(
-            players.fails_in_the_tenth_step, "toy", 1, tmp_path / "a.gif", progress=False
-        )
+        animate(players.fails_in_the_tenth_step, "toy", 1, tmp_path / "a.gif", progress=False)
     assert list(tmp_path.iterdir()) == []

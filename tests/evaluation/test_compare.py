@@ -118,9 +118,7 @@ def test_a_score_needs_both_ends():
     assert outcome.table["static"].normalised_score == 0
     assert outcome.table["clairvoyant"].normalised_score == 1
     top = outcome.table["clairvoyant"].coverage
-    assert outcome.table["u"].normalised_score == pytest.approx(
-        outcome.table["u"].coverage / top
-    )
+    assert outcome.table["u"].normalised_score == pytest.approx(outcome.table["u"].coverage / top)
     del policies["static"]
     outcome = compare(policies, "toy", [1], workers=1, progress=False, overrides=short)
     assert [row.normalised_score for row in outcome.table] == [None, None]

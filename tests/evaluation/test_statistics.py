@@ -121,9 +121,7 @@ def test_a_seed_without_decided_requests_has_no_interval():
 
 
 def test_equal_policies_differ_by_exactly_nothing():
-    interval = difference_interval(
-        SEEDS["hits"], SEEDS["decided"], SEEDS["hits"], SEEDS["decided"]
-    )
+    interval = difference_interval(SEEDS["hits"], SEEDS["decided"], SEEDS["hits"], SEEDS["decided"])
     assert interval == Interval(0.0, 0.0, "constant")
 
 

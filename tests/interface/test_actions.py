@@ -7,6 +7,8 @@ from edgegym.interface.actions import PlacementActions, write_action_mask
 from edgegym.world import preset
 from tests.interface.fleets import random_state
 
+pytestmark = pytest.mark.twin
+
 ACTIONS = PlacementActions(num_nodes=25, num_profiles=8)
 
 

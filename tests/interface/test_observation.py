@@ -12,6 +12,8 @@ from edgegym.interface.observation import Observer
 from edgegym.world import preset, presets
 from tests.interface.fleets import random_state
 
+pytestmark = pytest.mark.twin
+
 
 def observe(scenario, state, *, counts=None, seconds=5.0, observe_clock=False):
     layout = ObservationLayout.from_scenario(scenario, observe_clock=observe_clock)

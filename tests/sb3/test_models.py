@@ -85,9 +85,7 @@ def test_transfers_to_more_nodes(saved, toy_model):
     observation, info = env.reset(seed=0)
     chosen = set()
     for _ in range(5):
-        action, _ = model.predict(
-            observation, deterministic=True, action_masks=info["action_mask"]
-        )
+        action, _ = model.predict(observation, deterministic=True, action_masks=info["action_mask"])
         assert info["action_mask"][action]
         same, _ = again.predict(observation, deterministic=True, action_masks=info["action_mask"])
         assert action == same

@@ -25,11 +25,15 @@ def test_attainment_by_hand():
     assert found == pytest.approx((cold, best))
 
 
-def test_target_lies_where_hits_decide():
-    target_s = idle([10.0], [0.5]).most_telling_target_s()
-    assert 0.5 < target_s <= 10.0
-    # Nothing to gain: the smallest candidate, and no harm.
-    assert idle([1.0], [1.0]).most_telling_target_s() == CANDIDATES_S[0]
+def test_target_lies_where_hits_decide_among_those_that_half_meet_without():
+    # Hits bring the second type from 10 s to 5 s; the first needs 0.5 s either way.
+    target_s = idle([0.5, 10.0], [0.5, 5.0], (0.6, 0.4)).most_telling_target_s()
+    assert 5.0 < target_s <= 10.0
+    # Hits matter most below 10 s, but there nobody is served without them.
+    assert idle([10.0], [0.5]).most_telling_target_s() > 10.0
+    # Nothing to gain: the least target that half of the requests meet.
+    assert idle([1.0], [1.0]).most_telling_target_s() == 1.5
+    assert idle([1e6], [1.0]).most_telling_target_s() == CANDIDATES_S[-1]
 
 
 def test_candidates_are_round_and_ascending():

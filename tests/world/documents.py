@@ -142,7 +142,11 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "name": draw(st.text("abü- :#'\"", min_size=1)),
         "description": draw(st.text(st.characters(codec="utf-8", categories=["L", "P", "Z"]))),
-        "region": {"width_km": 10.0, "height_km": draw(_positive()), "periodic": draw(st.booleans())},
+        "region": {
+            "width_km": 10.0,
+            "height_km": draw(_positive()),
+            "periodic": draw(st.booleans()),
+        },
         "nodes": nodes,
         "forest": forest,
         "request_types": types,

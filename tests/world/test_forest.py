@@ -56,7 +56,10 @@ def test_hit_depth_is_the_deepest_vertex_held_along_the_path(forest):
     [
         ([vertex("a", 1), vertex("a", 2)], r"vertex name 'a' stands twice"),
         ([vertex("a", 1, "b")], r"forest\.a\.parent = 'b': no vertex has this name"),
-        ([vertex("a", 5), vertex("b", 4, "a")], r"forest\.b\.depth_tokens = 4: .* depth, 5 \('a'\)"),
+        (
+            [vertex("a", 5), vertex("b", 4, "a")],
+            r"forest\.b\.depth_tokens = 4: .* depth, 5 \('a'\)",
+        ),
         ([vertex("a", 1, "a")], r"forest\.a\.parent = 'a': .* no cycles"),
         ([vertex("a", 1, "b"), vertex("b", 1, "a")], r"its own ancestor"),
         # A tail that leads into a cycle is not on it, yet it has no root either.

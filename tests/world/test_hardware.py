@@ -81,7 +81,7 @@ def test_weights_come_off_the_memory_first():
 
 def test_preset_fills_in_what_is_not_stated():
     figures = hardware_figures("llama-3.1-8b@l40s")
-    filled = Hardware(**{"preset": "llama-3.1-8b@l40s", "kv_bytes_per_token": 7})
+    filled = Hardware.model_validate({"preset": "llama-3.1-8b@l40s", "kv_bytes_per_token": 7})
     assert filled.weights_bytes == figures.weights_bytes
     assert filled.kv_bytes_per_token == 7
     assert filled.prefill.attention == "context"

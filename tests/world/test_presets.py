@@ -70,7 +70,9 @@ def test_paper_is_the_fitted_scenario_of_the_theory():
 def test_toy_meets_its_target_only_with_the_right_prefix():
     world = preset("toy").compile()
     target = preset("toy").objective.ttft_target_s
-    np.testing.assert_array_equal(world.prefill_s < target, [[False] * 2, [True, False], [False, True]])
+    np.testing.assert_array_equal(
+        world.prefill_s < target, [[False] * 2, [True, False], [False, True]]
+    )
 
 
 @pytest.mark.parametrize(
