@@ -108,6 +108,7 @@ def _add_evaluate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         metavar="PATH=VALUE",
         help="change the scenario, such as demand.rate_per_node=4; repeatable",
     )
+    _add_workers(evaluate)
     evaluate.add_argument(
         "-o", dest="folder", type=Path, metavar="DIR", help="for the results [RUN/evaluation]"
     )
@@ -133,6 +134,7 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="what to train [configs/demo.yaml]",
     )
     demo.add_argument("--seeds", type=int, default=10, help="evaluation seeds to use [10]")
+    _add_workers(demo)
     _add_threads(demo)
     demo.set_defaults(run=_demo)
 
@@ -140,6 +142,12 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def _add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=int, help="threads for environments and PyTorch [cores, at most 4]"
+    )
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workers", type=int, help="processes that play the comparison [one per core]"
     )
 
 
@@ -166,6 +174,7 @@ def _evaluate(parsed: argparse.Namespace, console: Console) -> int:
         policies=parsed.policies,
         seed_count=parsed.seeds,
         settings=parsed.settings,
+        workers=parsed.workers,
         folder=parsed.folder,
         console=console,
     )
@@ -179,5 +188,6 @@ def _demo(parsed: argparse.Namespace, console: Console) -> int:
         config_file=parsed.config,
         seed_count=parsed.seeds,
         threads=parsed.threads,
+        workers=parsed.workers,
         console=console,
     )

@@ -58,6 +58,18 @@ def run_train(
     return DONE
 
 
+def check_workers(workers: int | None) -> None:
+    """Refuse a number of worker processes below 1.
+
+    Raises
+    ------
+    ConfigError
+        Naming it.
+    """
+    if workers is not None and workers < 1:
+        raise ConfigError(f"--workers {workers}: must be at least 1")
+
+
 def report_training(result: TrainingResult, config: TrainingConfig, console: Console) -> None:
     """Say what was trained, how fast, and where it is."""
     how = "trained" if result.finished else "interrupted: kept what was trained,"
@@ -72,6 +84,7 @@ def run_evaluate(
     policies: list[str],
     seed_count: int | None,
     settings: list[str],
+    workers: int | None,
     folder: Path | None,
     console: Console,
 ) -> int:
@@ -82,6 +95,7 @@ def run_evaluate(
     ModelError, ScenarioError, ConfigError
         If the model, the scenario or an argument is refused.
     """
+    check_workers(workers)
     model = model_file(run)
     manifest = Manifest.read(model)
     scenario = Scenario.from_document(manifest.scenario, source=str(model))
@@ -89,7 +103,10 @@ def run_evaluate(
     seeds = first_seeds(scenario, seed_count)
     try:
         plan = plan_comparison(
-            {"learned": model, **{name: name for name in policies}}, scenario, seeds
+            {"learned": model, **{name: name for name in policies}},
+            scenario,
+            seeds,
+            workers=workers,
         )
     except ValueError as error:
         raise ConfigError(str(error)) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from agents.app import DONE, INTERRUPTED
-from agents.commands import first_seeds, report_training
+from agents.commands import check_workers, first_seeds, report_training
 from agents.config import ConfigError, TrainingConfig
 from agents.training import CONFIG_FILE, check_threads, read_run, train
 from edgegym.evaluation import Comparison, animate, compare
@@ -28,7 +28,13 @@ _OURS = (
 
 
 def run_demo(
-    *, folder: Path, config_file: Path, seed_count: int, threads: int | None, console: Console
+    *,
+    folder: Path,
+    config_file: Path,
+    seed_count: int,
+    threads: int | None,
+    workers: int | None,
+    console: Console,
 ) -> int:
     """Train, compare and report; return the exit code.
 
@@ -42,6 +48,7 @@ def run_demo(
     """
     began_s = time.perf_counter()
     check_threads(threads)
+    check_workers(workers)
     config = TrainingConfig.from_yaml(config_file)
     scenario = config.resolve()
     seeds = first_seeds(scenario, seed_count)
@@ -61,6 +68,7 @@ def run_demo(
         {_LEARNED: result.model_path, **{name: name for name in _BASELINES}},
         scenario=scenario,
         seeds=seeds,
+        workers=workers,
     )
     console.print("Drawing")
     animate(result.model_path, scenario, seeds[0], folder / "agent.gif")

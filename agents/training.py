@@ -16,7 +16,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents.config import ConfigError, TrainingConfig
 from agents.seeds import session_seed
-from edgegym.sb3 import NodeScorerPolicy, ThreadVecEnv, save_model, scorer_kwargs
+from edgegym.sb3 import Manifest, NodeScorerPolicy, ThreadVecEnv, save_model, scorer_kwargs
 from edgegym.sb3.callbacks import (
     Checkpoints,
     EpisodeLog,
@@ -108,6 +108,9 @@ def train(
         If the configured scenario is refused.
     """
     scenario = config.resolve()
+    found = latest_checkpoint(folder)
+    steps = 0 if found is None else found[1].steps
+    seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
     threads = min(4, available_cores()) if threads is None else threads
     torch.set_num_threads(threads)
     folder.mkdir(parents=True, exist_ok=True)
@@ -115,10 +118,12 @@ def train(
     make = partial(gymnasium.make, f"edgegym:{config.env_id}", scenario=scenario)
     env = ThreadVecEnv([make] * config.num_envs, num_threads=threads)
     try:
-        model = _model(config, scenario, env, folder, console)
-        before = model.num_timesteps
-        left = config.total_steps - before
-        log = Logger(str(folder / LOG_FOLDER), [_EventLog(folder / LOG_FOLDER, before)])
+        if found is None:
+            model = _new_model(config, env, seed)
+        else:
+            console.print(f"going on from step {steps:,} of {config.total_steps:,}", markup=False)
+            model = _saved_model(found, env, scenario, seed)
+        log = Logger(str(folder / LOG_FOLDER), [_EventLog(folder / LOG_FOLDER, steps)])
         model.set_logger(log)
         progress = TrainingProgress(config.total_steps, console)
         with StopOnInterrupt() as interrupt:
@@ -129,8 +134,9 @@ def train(
                 Checkpoints(folder, config.total_steps, checkpoint_s),
             ]
             try:
-                if left > 0:
-                    model.learn(left, callback=callbacks, reset_num_timesteps=before == 0)
+                if steps < config.total_steps:
+                    left = config.total_steps - steps
+                    model.learn(left, callback=callbacks, reset_num_timesteps=steps == 0)
             finally:
                 progress.stop()
                 log.close()
@@ -145,25 +151,14 @@ def train(
         env.close()
 
 
-def _model(
-    config: TrainingConfig,
-    scenario: Scenario,
-    env: ThreadVecEnv,
-    folder: Path,
-    console: Console,
+def _saved_model(
+    checkpoint: tuple[Path, Manifest], env: ThreadVecEnv, scenario: Scenario, seed: int
 ) -> MaskablePPO:
-    """Return the newest checkpoint's model, or a new one."""
-    found = latest_checkpoint(folder)
-    steps = 0 if found is None else found[1].steps
-    seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
-    if found is None:
-        return _new_model(config, env, seed)
-    path, manifest = found
+    path, manifest = checkpoint
     manifest.check(env.get_attr("layout")[0], scenario.name)
     model = load_archive(path, {}, env)
     # Loading seeds everything as at the start, which would repeat the first episodes.
     model.set_random_seed(seed)
-    console.print(f"going on from step {steps:,} of {config.total_steps:,}", highlight=False)
     return model
 
 

@@ -25,7 +25,8 @@ class Association:
         A request of type q is served by tier s; each column sums to 1, or to 0 where no tier of
         positive density may serve the type.
     mean_distance_km : float64 [S, Q]
-        Mean distance to the serving node given that it is of tier s; NaN where the probability is 0.
+        Mean distance to the serving node given that it is of tier s; NaN where the probability is
+        0.
     mean_radio_s : float64 [S, Q]
         Mean radio latency without its fixed part on the same event; NaN where the probability is 0.
     """
@@ -36,7 +37,7 @@ class Association:
 
 
 def type_costs(net: TieredNetwork, wait_s: FloatArray) -> FloatArray:
-    """Return prefill plus wait, type first ``[Q, S]``; infinite where a tier may not serve a type."""
+    """Return prefill plus wait ``[Q, S]``; infinite where a tier may not serve a type."""
     costs = net.prefill_s + wait_s[:, None]
     if net.servable is not None:
         costs = np.where(net.servable, costs, np.inf)
@@ -69,11 +70,19 @@ def _all_moments(costs, density, xi, power, points, weights, share, distance, ra
 
 
 def association_probability(net: TieredNetwork, wait_s: FloatArray) -> FloatArray:
-    """Return the association probabilities ``[S, Q]`` at these advertised waits ``[S]``, unchecked."""
+    """Return the association probabilities ``[S, Q]`` at these waits ``[S]``, unchecked."""
     costs = type_costs(net, wait_s)
     share = np.empty(costs.shape)
     points, weights = rule(net.radio_alpha, FINE_NODES)
-    _all_laws(costs, net.tier_density, net.radio_xi, 2.0 / net.radio_alpha, points, weights, share)
+    _all_laws(
+        costs,
+        net.tier_density.copy(),
+        net.radio_xi,
+        2.0 / net.radio_alpha,
+        points,
+        weights,
+        share,
+    )
     return np.ascontiguousarray(share.T)
 
 
@@ -108,7 +117,7 @@ def association_law(net: TieredNetwork, wait_s: ArrayLike, nodes: int = FINE_NOD
     points, weights = rule(net.radio_alpha, nodes)
     _all_moments(
         costs,
-        net.tier_density,
+        net.tier_density.copy(),
         net.radio_xi,
         2.0 / net.radio_alpha,
         points,
@@ -136,8 +145,8 @@ def nearest_density(net: TieredNetwork) -> FloatArray:
 def nearest_association(net: TieredNetwork) -> Association:
     """Return who serves whom when each request goes to the nearest node that may serve it.
 
-    The tier of the nearest node does not depend on its distance: probabilities are the shares of the
-    tiers, and the distance is that to the nearest node of any tier [8].
+    The tier of the nearest node does not depend on its distance: probabilities are the shares of
+    the tiers, and the distance is that to the nearest node of any tier [8].
     """
     density = nearest_density(net)
     reachable = density > 0

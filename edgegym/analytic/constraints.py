@@ -88,7 +88,7 @@ class MixConstraints:
             cheapest = _cheapest(net.state_bytes, low, high)
             if cheapest > budget_bytes * (1 + _SLACK):
                 raise ValueError(
-                    f"budget_bytes is {budget_bytes:g}: the cheapest mix within minimum and maximum "
+                    f"budget_bytes is {budget_bytes:g}: the cheapest mix within the bounds "
                     f"holds {cheapest:g} bytes per node"
                 )
             if budget_bytes > 0:

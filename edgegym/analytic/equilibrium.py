@@ -13,9 +13,9 @@ from edgegym.analytic.association import (
     checked_wait,
     nearest_association,
 )
-from edgegym.analytic.fixed_point import Tiers
 from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
+from edgegym.analytic.tier_map import Tiers, knee_units
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
 
@@ -58,8 +58,8 @@ class Equilibrium:
         infinite if a tier is unstable; 0 for the others, which assume no induced wait.
     converged : bool
         Whether the residual is within the tolerance. False for load-aware routing under overload:
-        there is no equilibrium then, and the values describe where a finite continuation of the wait
-        beyond saturation settles.
+        there is no equilibrium then, and the values describe where a finite continuation of the
+        wait beyond saturation settles.
     stable : bool
         Whether every used tier has less load than slots.
     """
@@ -80,7 +80,7 @@ class Equilibrium:
 
 @kernel
 def _group_identical(prefill, occupancy, slots, density, group):
-    """Number the non-empty tiers, equal ones alike; -1 for empty tiers. Return the count."""
+    """Fill the number of each non-empty tier, equal ones alike (-1: empty); return the count."""
     count = 0
     for s in range(slots.size):
         group[s] = -1
@@ -108,8 +108,8 @@ def build_tiers(
     """Return the compiled solver's view of a network, and which of its tiers each profile is in.
 
     Profiles with the same prefill times, occupancies and slots are one tier to the solver: their
-    waits are equal, and rounding must not tell them apart (at ``radio_alpha >= 4`` the association is
-    infinitely sensitive there).
+    waits are equal, and rounding must not tell them apart (at ``radio_alpha >= 4`` the association
+    is infinitely sensitive there).
 
     Parameters
     ----------
@@ -131,23 +131,25 @@ def build_tiers(
     if not shares.all():
         present = shares > 0
         prefill, occupancy, shares = prefill[:, present], occupancy[:, present], shares[present]
+    # Writable copies in one layout: the compiled functions are built for each kind of array.
+    prefill, occupancy = np.array(prefill, order="C"), np.array(occupancy, order="C")
+    density, slots = density.copy(), net.concurrency.copy()
     group = np.empty(len(density), np.int64)
-    count = _group_identical(prefill, occupancy, net.concurrency, density, group)
+    count = _group_identical(prefill, occupancy, slots, density, group)
     if count < len(density):
         _, first = np.unique(group, return_index=True)
         first = first[-count:]
         prefill, occupancy = prefill[first], occupancy[first]
-        slots = net.concurrency[first]
+        slots = slots[first]
         density = np.bincount(group[group >= 0], density[group >= 0], count)
-    else:
-        slots = net.concurrency
     tiers = Tiers(
         prefill=np.array(prefill.T, order="C"),
         occupancy=np.array(occupancy.T, order="C"),
         shares=shares.copy(),
-        density=density.copy(),
-        slots=slots.copy(),
+        density=density,
+        slots=slots,
         unit=occupancy.mean(axis=1) / slots,
+        knee=knee_units(slots),
         intensity=net.request_intensity,
         xi=net.radio_xi,
         power=2.0 / net.radio_alpha,
@@ -244,16 +246,16 @@ def _newton_wait(
         wait = np.zeros(len(tiers.slots))
     else:
         wait = spread_to_tiers(start, group)
-    status, _, iterations = fixed_point.solve(
+    status, iterations = fixed_point.solve(
         tiers,
         wait,
-        start is not None,
-        *rule(net.radio_alpha, COARSE_NODES),
-        *rule(net.radio_alpha, FINE_NODES),
-        tolerance,
-        _ROUNDS,
+        warm=start is not None,
+        coarse=rule(net.radio_alpha, COARSE_NODES),
+        fine=rule(net.radio_alpha, FINE_NODES),
+        tolerance=tolerance,
+        rounds=_ROUNDS,
     )
-    saturated = fixed_point.saturated(wait, tiers.unit) & (status == fixed_point.OVERLOADED)
+    saturated = fixed_point.saturated(tiers, wait) & (status == fixed_point.OVERLOADED)
     return spread_to_profiles(wait, group), spread_to_profiles(saturated, group) > 0, iterations
 
 
@@ -285,18 +287,18 @@ def solve_equilibrium(
     """Solve for the waits, loads and association of a fleet under one routing policy.
 
     Load-aware routing needs a fixed point: the advertised waits must be those that the routing
-    induces [32]. The others do not: they assume no wait ("queue_unaware": prefill and radio only) or
-    go to the nearest node ("nearest"); their queues follow.
+    induces [32]. The others do not: they assume no wait ("queue_unaware": prefill and radio only)
+    or go to the nearest node ("nearest"); their queues follow.
 
     Parameters
     ----------
     net : TieredNetwork
     policy : {"load_aware", "queue_unaware", "nearest"}
     method : {"newton", "damped"}
-        How to find the load-aware fixed point. "newton" raises the waits tier by tier from zero (each
-        a scalar root) and polishes with Newton's iteration; "damped" is the paper's
-        ``W <- (1 - damping) W + damping * induced W`` [33] from zero, which cycles where the damping
-        is too large for the load and then returns with ``converged`` False.
+        How to find the load-aware fixed point. "newton" raises the waits tier by tier from zero
+        (each a scalar root) and polishes with Newton's iteration; "damped" is the paper's ``W <- (1
+        - damping) W + damping * induced W`` [33] from zero, which cycles where the damping is too
+        large for the load and then returns with ``converged`` False.
     start : Equilibrium or array_like [S], optional
         Waits to start from.
     tolerance : float

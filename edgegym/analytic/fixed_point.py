@@ -1,30 +1,26 @@
-"""The load-association fixed point, compiled.
-
-Unknown is one number y per tier with y = 0 for no wait and y -> 1 as the wait grows without bound:
-
-    W(y) = unit * y / (1 - y),    unit = mean occupancy / slots.
-
-A tier with load a that induces the wait W answers with P = W / (W + unit). For one slot and one type
-P is the utilisation; in general it is between 0 and 1, with slope 1 in the utilisation at saturation
-for any number of slots. So the equation y = P(y) is well scaled from empty tiers to the brink of
-overload, and continues beyond it: P goes on along its tangent and W along a straight line. A solution
-there is no equilibrium; it says which tiers are overloaded.
-"""
-
-from typing import NamedTuple
+"""Solvers for the load-association fixed point (compiled): rising sweeps, Newton, damping."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgegym.analytic.quadrature import law
-from edgegym.analytic.queueing import delay_probability
+from edgegym.analytic.tier_map import (
+    Tiers,
+    evaluate_map,
+    from_wait,
+    induced_wait,
+    response,
+    tier_loads,
+    to_wait,
+    wait_slope,
+)
 from edgegym.jit import kernel
 
-# Beyond this y the wait is 1e5 times the unit: far past any stable tier of interest, and near the
-# limit of what rounding leaves of the differences between waits.
-_KNEE = 1.0 - 1e-5
+FloatArray = NDArray[np.float64]
+Rule = tuple[FloatArray, FloatArray]
+
 _OVERLOAD_TOLERANCE = 1e-5
-# In an overloaded network, waits from here on count as unstable: continued waits are about 1e5 units.
-_SATURATED_UNITS = 1e4
+# In an overloaded network, a tier whose wait is above this share of its knee counts as unstable.
+_SATURATED_SHARE = 0.1
 # From this y on a tier counts as one with a queue.
 _QUEUED = 1e-3
 # Rounds that end beyond the knee before the load is called too high.
@@ -37,144 +33,11 @@ OVERLOADED = 1
 FAILED = 2
 
 
-class Tiers(NamedTuple):
-    """Arrays of the tiers that exist and of the types that occur, type first (``[Q, S]``).
-
-    Attributes
-    ----------
-    prefill, occupancy : float64 [Q, S]
-        Seconds; prefill infinite where the tier may not serve the type.
-    shares : float64 [Q]
-        Type probabilities.
-    density : float64 [S]
-        Nodes per km², greater than 0.
-    slots : int64 [S]
-        Concurrency.
-    unit : float64 [S]
-        Scale of the waits, mean occupancy over slots, in seconds.
-    intensity, xi, power, wait_scale : float
-        Requests/s/km², radio coefficient, ``2 / alpha``, ``(1 + scv) / 2``.
-    """
-
-    prefill: np.ndarray
-    occupancy: np.ndarray
-    shares: np.ndarray
-    density: np.ndarray
-    slots: np.ndarray
-    unit: np.ndarray
-    intensity: float
-    xi: float
-    power: float
-    wait_scale: float
-
-
-@kernel
-def tier_loads(tiers, wait, points, weights, rate, load, rate_slope, load_slope):
-    """Fill per-node arrival rates and offered loads of every tier at these assumed waits.
-
-    Parameters
-    ----------
-    tiers : Tiers
-    wait : float64 [S]
-        Assumed waits in seconds.
-    points, weights : float64 [n]
-        Quadrature rule.
-    rate, load : float64 [S]
-        Out: requests/s per node [14], and the sum of rate times occupancy.
-    rate_slope, load_slope : float64 [S, S] or [0, 0]
-        Out, unless empty: derivatives in the waits.
-    """
-    count = wait.size
-    share = np.empty(count)
-    cost = np.empty(count)
-    with_slope = rate_slope.size > 0
-    cross = np.empty((count, count) if with_slope else (0, 0))
-    rate[:] = 0.0
-    load[:] = 0.0
-    rate_slope[:, :] = 0.0
-    load_slope[:, :] = 0.0
-    for q in range(tiers.shares.size):
-        for s in range(count):
-            cost[s] = tiers.prefill[q, s] + wait[s]
-        law(cost, tiers.density, tiers.xi, tiers.power, points, weights, share, cross)
-        for s in range(count):
-            per_node = tiers.intensity * tiers.shares[q] / tiers.density[s]
-            rate[s] += per_node * share[s]
-            load[s] += per_node * share[s] * tiers.occupancy[q, s]
-            if with_slope:
-                for t in range(count):
-                    change = per_node * cross[s, t]
-                    rate_slope[s, t] += change
-                    rate_slope[s, s] -= change
-                    change *= tiers.occupancy[q, s]
-                    load_slope[s, t] += change
-                    load_slope[s, s] -= change
-
-
-@kernel
-def induced_wait(tiers, s, rate, load):
-    """Return the mean wait [19] of tier `s`; infinite where it is unstable, 0 where unused."""
-    if rate <= 0.0:
-        return 0.0
-    if load >= tiers.slots[s]:
-        return np.inf
-    waiting = delay_probability(tiers.slots[s], load)[0]
-    return tiers.wait_scale * (load / rate) * waiting / (tiers.slots[s] - load)
-
-
-@kernel
-def to_wait(y, unit):
-    """Return the wait of y."""
-    if y < _KNEE:
-        return unit * y / (1.0 - y)
-    return unit * (_KNEE / (1.0 - _KNEE)) * (1.0 + (y - _KNEE))
-
-
-@kernel
-def from_wait(wait, unit):
-    """Return the y of a wait: the inverse of :func:`to_wait`."""
-    knee = unit * (_KNEE / (1.0 - _KNEE))
-    if wait < knee:
-        return wait / (wait + unit)
-    return _KNEE + (wait / knee - 1.0)
-
-
-@kernel
-def _wait_slope(y, unit):
-    if y < _KNEE:
-        return unit / ((1.0 - y) * (1.0 - y))
-    return unit * (_KNEE / (1.0 - _KNEE))
-
-
-@kernel
-def response(tiers, s, rate, load):
-    """Return P of tier `s` and its derivatives in the load and in the rate."""
-    slots = tiers.slots[s]
-    scale = tiers.unit[s] * slots / tiers.wait_scale
-    ratio = load / (rate * scale) if rate > 0.0 else 1.0
-    ratio_by_load = 1.0 / (rate * scale) if rate > 0.0 else 0.0
-    ratio_by_rate = -ratio / rate if rate > 0.0 else 0.0
-    utilization = load / slots
-    if utilization >= 1.0:
-        excess = utilization - 1.0
-        by_ratio = -excess / (ratio * ratio)
-        by_load = 1.0 / (slots * ratio)
-        value = 1.0 + excess / ratio
-    else:
-        waiting, waiting_slope = delay_probability(slots, load)
-        rest = 1.0 - utilization
-        below = ratio * waiting + rest
-        value = ratio * waiting / below
-        by_load = ratio * (waiting_slope * rest + waiting / slots) / (below * below)
-        by_ratio = waiting * rest / (below * below)
-    return value, by_load + by_ratio * ratio_by_load, by_ratio * ratio_by_rate
-
-
 @kernel
 def _gap(tiers, y, s, points, weights, wait, rate, load):
     """Return y - P of tier `s`."""
     empty = np.empty((0, 0))
-    wait[s] = to_wait(y, tiers.unit[s])
+    wait[s] = to_wait(y, tiers.unit[s], tiers.knee[s])
     tier_loads(tiers, wait, points, weights, rate, load, empty, empty)
     return y - response(tiers, s, rate[s], load[s])[0]
 
@@ -200,7 +63,7 @@ def sweep(tiers, wait, points, weights, tolerance):
     rate = np.empty(count)
     load = np.empty(count)
     for s in range(count):
-        low = from_wait(wait[s], tiers.unit[s])
+        low = from_wait(wait[s], tiers.unit[s], tiers.knee[s])
         low_gap = _gap(tiers, low, s, points, weights, wait, rate, load)
         if low_gap > 0.0:
             high, high_gap = low, low_gap
@@ -233,31 +96,32 @@ def sweep(tiers, wait, points, weights, tolerance):
             if abs(gap) <= 0.1 * tolerance * max(1.0 - middle, 1e-9):
                 low = middle
                 break
-        wait[s] = to_wait(low, tiers.unit[s])
+        wait[s] = to_wait(low, tiers.unit[s], tiers.knee[s])
 
 
 @kernel
 def _level_gap(tiers, wait, rise, points, weights, trial):
-    """Raise all queues' waits by `rise`; return the sum of y - P over them, weighted by capacity."""
+    """Raise the waits of all queues by `rise`; return their sum of y - P, by capacity."""
     count = wait.size
     rate = np.empty(count)
     load = np.empty(count)
     empty = np.empty((0, 0))
     for s in range(count):
-        queued = from_wait(wait[s], tiers.unit[s]) > _QUEUED
+        queued = from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > _QUEUED
         trial[s] = wait[s] + rise if queued else wait[s]
     tier_loads(tiers, trial, points, weights, rate, load, empty, empty)
     total = 0.0
     for s in range(count):
-        if from_wait(wait[s], tiers.unit[s]) > _QUEUED:
-            gap = from_wait(trial[s], tiers.unit[s]) - response(tiers, s, rate[s], load[s])[0]
+        if from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > _QUEUED:
+            y = from_wait(trial[s], tiers.unit[s], tiers.knee[s])
+            gap = y - response(tiers, s, rate[s], load[s])[0]
             total += tiers.density[s] * tiers.slots[s] * gap
     return total
 
 
 @kernel
 def level(tiers, wait, points, weights):
-    """Raise the waits of all queued tiers together until they answer with them on average (in place).
+    """Raise the waits of all queued tiers together until they answer with them on average.
 
     Requests hardly tell tiers of nearly equal cost apart: sweeps then raise them past each other by
     small steps for very long, while the common level of their waits is one scalar root away.
@@ -287,9 +151,9 @@ def level(tiers, wait, points, weights):
             high = middle
     within = True
     for s in range(count):
-        if from_wait(wait[s], tiers.unit[s]) > _QUEUED:
+        if from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > _QUEUED:
             wait[s] += low
-            within = within and from_wait(wait[s], tiers.unit[s]) < _KNEE
+            within = within and wait[s] < tiers.unit[s] * tiers.knee[s]
     return within
 
 
@@ -322,47 +186,7 @@ def _solve_in_place(matrix, vector):
 
 
 @kernel
-def evaluate_map(tiers, wait, points, weights, gap, jacobian):
-    """Fill y - P and its derivative in the waits; return the largest gap and the true residual.
-
-    Parameters
-    ----------
-    tiers : Tiers
-    wait : float64 [S]
-    points, weights : float64 [n]
-    gap : float64 [S]
-        Out.
-    jacobian : float64 [S, S]
-        Out.
-
-    Returns
-    -------
-    size, residual : float
-        ``max |y - P|``, and ``max |W - induced W| / (1 + W)``, infinite if a tier is unstable.
-    """
-    count = wait.size
-    rate = np.empty(count)
-    load = np.empty(count)
-    rate_slope = np.empty((count, count))
-    load_slope = np.empty((count, count))
-    tier_loads(tiers, wait, points, weights, rate, load, rate_slope, load_slope)
-    size = 0.0
-    residual = 0.0
-    for s in range(count):
-        y = from_wait(wait[s], tiers.unit[s])
-        value, by_load, by_rate = response(tiers, s, rate[s], load[s])
-        gap[s] = y - value
-        size = max(size, abs(gap[s]))
-        induced = induced_wait(tiers, s, rate[s], load[s])
-        residual = max(residual, abs(wait[s] - induced) / (1.0 + wait[s]))
-        for t in range(count):
-            jacobian[s, t] = -by_load * load_slope[s, t] - by_rate * rate_slope[s, t]
-        jacobian[s, s] += 1.0 / _wait_slope(y, tiers.unit[s])
-    return size, residual
-
-
-@kernel
-def _stepped(wait, step, unit):
+def _stepped(wait, step, unit, knee):
     """Return the wait after a Newton step, made in y instead where it would fall to 0 or below.
 
     Only differences of waits move requests, so a common rise of all waits must stay one: steps are
@@ -370,8 +194,18 @@ def _stepped(wait, step, unit):
     """
     if wait + step >= 0.1 * wait:
         return wait + step
-    y = from_wait(wait, unit)
-    return to_wait(max(y + step / _wait_slope(y, unit), 0.0), unit)
+    y = from_wait(wait, unit, knee)
+    return to_wait(max(y + step / wait_slope(y, unit, knee), 0.0), unit, knee)
+
+
+@kernel
+def newton_step(tiers, wait, gap, jacobian, moved):
+    """Fill `moved` with the waits after a full Newton step; leave it if there is none."""
+    direction = -gap
+    if not _solve_in_place(jacobian, direction) or not np.isfinite(direction.sum()):
+        return
+    for s in range(wait.size):
+        moved[s] = _stepped(wait[s], direction[s], tiers.unit[s], tiers.knee[s])
 
 
 @kernel
@@ -430,7 +264,7 @@ def newton(tiers, wait, points, weights, tolerance, steps):
             length *= 0.5
             halvings += 1
         for s in range(count):
-            trial[s] = _stepped(base[s], length * direction[s], tiers.unit[s])
+            trial[s] = _stepped(base[s], length * direction[s], tiers.unit[s], tiers.knee[s])
     wait[:] = base
     if residual <= tolerance:
         return CONVERGED, residual, used
@@ -439,8 +273,16 @@ def newton(tiers, wait, points, weights, tolerance, steps):
     return FAILED, residual, used
 
 
-@kernel
-def solve(tiers, wait, warm, coarse_points, coarse_weights, points, weights, tolerance, rounds):
+def solve(
+    tiers: Tiers,
+    wait: FloatArray,
+    *,
+    warm: bool,
+    coarse: Rule,
+    fine: Rule,
+    tolerance: float,
+    rounds: int,
+) -> tuple[int, int]:
     """Solve the fixed point: Newton from a warm start, else rising sweeps, each polished by Newton.
 
     Parameters
@@ -450,10 +292,8 @@ def solve(tiers, wait, warm, coarse_points, coarse_weights, points, weights, tol
         In: start if `warm`. Out: the solution.
     warm : bool
         Whether to try Newton from `wait` first.
-    coarse_points, coarse_weights : float64 [m]
-        Cheap quadrature rule for the first sweeps.
-    points, weights : float64 [n]
-        The rule that the solution is verified on.
+    coarse, fine : (points, weights)
+        Cheap quadrature rule for the first sweeps, and that which the solution is verified on.
     tolerance : float
         Residual to reach.
     rounds : int
@@ -461,69 +301,47 @@ def solve(tiers, wait, warm, coarse_points, coarse_weights, points, weights, tol
 
     Returns
     -------
-    status, residual, iterations
-        As :func:`newton`; iterations count sweeps and Newton steps.
+    status, iterations
+        ``CONVERGED``, ``OVERLOADED`` or ``FAILED``; sweeps and Newton steps made.
     """
     trial = wait.copy()
     iterations = 0
     hopeless = 0
-    status = FAILED
-    residual = np.inf
+    status, residual = FAILED, np.inf
     for turn in range(0 if warm else 1, rounds + 1):
         if turn == 1:
             wait[:] = 0.0
         if turn > 0:
-            fine = turn > _COARSE_ROUNDS
-            goal = max(1e-3 * 0.5**turn, 1e-12) if fine else 1e-2
+            late = turn > _COARSE_ROUNDS
             sweep(
                 tiers,
                 wait,
-                points if fine else coarse_points,
-                weights if fine else coarse_weights,
-                goal,
+                *(fine if late else coarse),
+                max(1e-3 * 0.5**turn, 1e-12) if late else 1e-2,
             )
             iterations += 1
-            if turn > 1 and not level(tiers, wait, coarse_points, coarse_weights):
+            if turn > 1 and not level(tiers, wait, *coarse):
                 hopeless += 1
         trial[:] = wait
-        status, residual, used = newton(tiers, trial, points, weights, tolerance, 12 + turn)
+        status, residual, used = newton(tiers, trial, *fine, tolerance, 12 + turn)
         iterations += used
-        done = status == CONVERGED or (status == OVERLOADED and turn > 0)
-        if done or hopeless == _OVERLOAD_ROUNDS or turn == rounds:
+        if status == CONVERGED or (status == OVERLOADED and turn > 0):
+            break
+        if hopeless == _OVERLOAD_ROUNDS:
             break
         # Newton never leaves a larger gap than it found, so its end is mostly the better start for
         # the next sweep; now and then the sweeps go on from their own, which cannot cycle.
-        if turn % 4 != 0:
+        if turn % 4 != 0 and turn < rounds:
             wait[:] = trial
     if status == FAILED and hopeless > 0 and residual == np.inf:
         status = OVERLOADED
     wait[:] = trial
-    return status, residual, iterations
+    return status, iterations
 
 
-@kernel
-def any_saturated(wait, unit):
-    """Return whether a wait is one of the finite continuation beyond saturation."""
-    for s in range(wait.size):
-        if wait[s] > unit[s] * _SATURATED_UNITS:
-            return True
-    return False
-
-
-@kernel
-def newton_step(tiers, wait, gap, jacobian, moved):
-    """Fill `moved` with the waits after a full Newton step; return False if there is none."""
-    direction = -gap
-    if not _solve_in_place(jacobian, direction) or not np.isfinite(direction.sum()):
-        return False
-    for s in range(wait.size):
-        moved[s] = _stepped(wait[s], direction[s], tiers.unit[s])
-    return True
-
-
-def saturated(wait, unit):
-    """Return which tiers are at the brink or beyond, by their wait in an overloaded network."""
-    return wait > unit * _SATURATED_UNITS
+def saturated(tiers, wait):
+    """Return which tiers of an overloaded network ``[S]`` are at the brink or beyond."""
+    return wait > _SATURATED_SHARE * tiers.knee * tiers.unit
 
 
 @kernel
@@ -543,7 +361,8 @@ def damped(tiers, wait, points, weights, damping, tolerance, steps):
         for s in range(count):
             induced[s] = induced_wait(tiers, s, rate[s], load[s])
             if induced[s] == np.inf:
-                induced[s] = to_wait(response(tiers, s, rate[s], load[s])[0], tiers.unit[s])
+                y = response(tiers, s, rate[s], load[s])[0]
+                induced[s] = to_wait(y, tiers.unit[s], tiers.knee[s])
             residual = max(residual, abs(wait[s] - induced[s]) / (1.0 + wait[s]))
         if residual <= tolerance:
             return step

@@ -60,7 +60,8 @@ def _nearest_coverage(
 ):
     """Return the coverage when each request goes to the nearest node that may serve it.
 
-    The nearest node's tier is independent of its distance: one radio law per type, mixed over tiers.
+    The nearest node's tier is independent of its distance: one radio law per type, mixed over
+    tiers.
     """
     total = 0.0
     one_cost = np.zeros(1)
@@ -183,19 +184,19 @@ def _coverage(
             power,
             points,
             weights,
-            net.type_probabilities,
+            net.type_probabilities.copy(),
             goal,
             delay,
             decay,
         )
     return cost_coverage(
         type_costs(net, eq.assumed_wait_s),
-        net.tier_density,
+        net.tier_density.copy(),
         net.radio_xi,
         power,
         points,
         weights,
-        net.type_probabilities,
+        net.type_probabilities.copy(),
         goal,
         eq.assumed_wait_s,
         delay,
@@ -205,7 +206,7 @@ def _coverage(
 
 def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> float:
     # Imported here: scipy.optimize would slow down every import of the analytic model.
-    from scipy.optimize import brentq
+    from scipy.optimize import root_scalar
 
     delay, decay = wait_tail(net, eq)
     served = net.type_probabilities @ (eq.association * np.isfinite(eq.mean_wait_s)[:, None]).sum(0)
@@ -221,7 +222,7 @@ def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> f
         low, high = high, 2.0 * high
         if high > 1e15:  # within rounding of a share that is never reached
             return math.inf
-    return float(brentq(shortfall, low, high, xtol=1e-13, rtol=1e-13))
+    return root_scalar(shortfall, bracket=(low, high), xtol=1e-13, rtol=1e-13).root
 
 
 def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> Performance:

@@ -18,10 +18,10 @@ from edgegym.analytic.equilibrium import (
     spread_to_profiles,
     spread_to_tiers,
 )
-from edgegym.analytic.fixed_point import Tiers, evaluate_map, newton_step, tier_loads
 from edgegym.analytic.performance import checked_target, cost_coverage, evaluate
 from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
+from edgegym.analytic.tier_map import Tiers, evaluate_map, tier_loads
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
 
@@ -65,11 +65,11 @@ class PlacementResult:
 
 
 @kernel
-def mix_score(tiers, wait, target, points, weights):
+def mix_score(tiers, wait, overloaded, target, points, weights):
     """Return how good a mix is at these waits: its coverage, less a penalty beyond saturation.
 
-    A saturated mix scores below every stable one (-1), and the lower, the larger the part of its load
-    that exceeds its slots: searches find their way back to stability over this slope.
+    A saturated mix scores below every stable one (-1), and the lower, the larger the part of its
+    load that exceeds its slots: searches find their way back to stability over this slope.
     """
     count = wait.size
     rate = np.empty(count)
@@ -106,22 +106,9 @@ def mix_score(tiers, wait, target, points, weights):
         delay,
         decay,
     )
-    if fixed_point.any_saturated(wait, tiers.unit) or excess > 0.0:
+    if overloaded or excess > 0.0:
         return value - 1.0 - excess / capacity
     return value
-
-
-@kernel
-def _probe(tiers, wait, target, points, weights):
-    """Return the score after one Newton step of the waits: the neighbour's, to first order."""
-    count = wait.size
-    gap = np.empty(count)
-    jacobian = np.empty((count, count))
-    moved = np.empty(count)
-    evaluate_map(tiers, wait, points, weights, gap, jacobian)
-    if not newton_step(tiers, wait, gap, jacobian, moved):
-        moved[:] = wait
-    return mix_score(tiers, moved, target, points, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,23 +130,24 @@ class _Search:
         """
         tiers, group = self.tiers(mix)
         tier_wait = spread_to_tiers(wait, group)
-        status, _, _ = fixed_point.solve(
+        status, _ = fixed_point.solve(
             tiers,
             tier_wait,
-            True,
-            *rule(self.net.radio_alpha, COARSE_NODES),
-            *rule(self.net.radio_alpha, _SEARCH_NODES),
-            _SEARCH_TOLERANCE,
-            _ROUNDS,
+            warm=True,
+            coarse=rule(self.net.radio_alpha, COARSE_NODES),
+            fine=rule(self.net.radio_alpha, _SEARCH_NODES),
+            tolerance=_SEARCH_TOLERANCE,
+            rounds=_ROUNDS,
         )
         if status == fixed_point.FAILED:
             return -np.inf, wait
         points, weights = rule(self.net.radio_alpha, _SCORE_NODES)
-        score = mix_score(tiers, tier_wait, self.target, points, weights)
+        overloaded = status == fixed_point.OVERLOADED
+        score = mix_score(tiers, tier_wait, overloaded, self.target, points, weights)
         return score, np.where(group >= 0, spread_to_profiles(tier_wait, group), wait)
 
     def amount(self, mix: FloatArray, source: int) -> float:
-        """Return the mass that an exchange takes from a profile: a step, or what its floor leaves."""
+        """Return the mass that an exchange takes: a step, or what the profile's floor leaves."""
         return min(self.step, float(mix[source] - self.constraints.minimum[source]))
 
     def moved(self, mix: FloatArray, exchanges: list[tuple[int, int]]) -> FloatArray | None:
@@ -181,9 +169,9 @@ class _Search:
     ) -> tuple[dict[tuple[int, int], float], FloatArray]:
         """Return a first-order estimate of every exchange's gain, the best first, and the waits.
 
-        Sources and sinks are judged one by one, by the score with a step of mass taken away or added;
-        an exchange is worth the sum of its two. The waits include those that empty profiles would
-        have with few nodes.
+        Sources and sinks are judged one by one, by the score with a step of mass taken away or
+        added; an exchange is worth the sum of its two. The waits include those that empty profiles
+        would have with few nodes.
         """
         seeded = np.maximum(mix, _SEED_SHARE)
         score, seeded_wait = self.assess(seeded, wait)
@@ -222,11 +210,16 @@ class _Search:
                 yield candidate
 
     def _probed(self, mix: FloatArray, wait: FloatArray, profile: int, change: float) -> float:
+        """Return the score after a change of one share and one Newton step of the waits."""
         changed = mix.copy()
         changed[profile] = max(changed[profile] + change, _SEED_SHARE)
         tiers, group = self.tiers(changed)
         points, weights = rule(self.net.radio_alpha, _PROBE_NODES)
-        return _probe(tiers, spread_to_tiers(wait, group), self.target, points, weights)
+        old = spread_to_tiers(wait, group)
+        moved, gap, jacobian = old.copy(), np.empty(len(old)), np.empty((len(old), len(old)))
+        evaluate_map(tiers, old, points, weights, gap, jacobian)
+        fixed_point.newton_step(tiers, old, gap, jacobian, moved)
+        return mix_score(tiers, moved, False, self.target, points, weights)
 
     def exchange(
         self, mix: FloatArray, wait: FloatArray, screen: int, max_moves: int | None
@@ -252,9 +245,9 @@ class _Search:
     def _best(
         self, candidates: Iterator[FloatArray], score: float, wait: FloatArray, screen: int
     ) -> tuple[tuple[float, FloatArray, FloatArray] | None, int]:
-        """Return a candidate that beats `score`, if the first `screen` hold one, and how many were solved.
+        """Return a candidate that beats `score`, if there is one, and how many were solved.
 
-        The best of the first few, or beyond them the first that is better.
+        Of the first `screen`: the best of the first few, or beyond them the first that is better.
         """
         best = None
         solved = 0
@@ -285,9 +278,9 @@ def optimize_placement(
     """Search the mix of profiles with the largest coverage under load-aware routing [49].
 
     The exchange search moves `step` of the nodes from one profile to another while it helps. The
-    S(S-1) exchanges are ranked by a first-order estimate, and the best `screen` of them solved; each
-    equilibrium starts from the one before. Stability is a constraint: a stable mix is better than any
-    unstable one, and among unstable ones the smaller overload is better.
+    S(S-1) exchanges are ranked by a first-order estimate, and the best `screen` of them solved;
+    each equilibrium starts from the one before. Stability is a constraint: a stable mix is better
+    than any unstable one, and among unstable ones the smaller overload is better.
 
     Parameters
     ----------
@@ -301,7 +294,8 @@ def optimize_placement(
         Floors and caps of the shares.
     method : {"exchange"}
     start : PlacementResult or array_like [S], optional
-        Where to start; the nearest allowed mix is taken. A result also gives the waits to start from.
+        Where to start; the nearest allowed mix is taken. A result also gives the waits to start
+        from.
     step : float
         Mass moved at a time: 1/N for a fleet of N nodes.
     screen : int

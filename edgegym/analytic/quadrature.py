@@ -2,13 +2,14 @@
 
 Every function here works on one request type: ``cost[t]`` is the part of the cost that does not
 depend on distance (prefill plus advertised wait), infinite where tier t may not serve the type, and
-``density[t]`` the tier's nodes per km². With j the total cost less the fixed radio latency, the nodes
-of tier t that cost at most j are Poisson with mean
+``density[t]`` the tier's nodes per km². With j the total cost less the fixed radio latency, the
+nodes of tier t that cost at most j are Poisson with mean
 
     m_t(j) = pi * density_t * ((j - cost_t)+ / xi) ** (2 / alpha),
 
-so tier s wins at cost j with density m_s'(j) * exp(-sum_t m_t(j)) (Theorem 1 of the framework paper,
-with the substitution j = cost_s + xi * r**alpha). All tiers share the exponent: one pass serves all.
+so tier s wins at cost j with density m_s'(j) * exp(-sum_t m_t(j)) (Theorem 1 of the framework
+paper, with the substitution j = cost_s + xi * r**alpha). All tiers share the exponent: one pass
+serves all.
 """
 
 import math
@@ -96,7 +97,8 @@ def _tail_end(start, active, order, cost, density, xi, power, mean, slope):
     if end <= start:
         return start
     # One tier's bound may be far too long when many share the requests: Newton on the sum's root,
-    # which is nearly linear. A fixed number of steps keeps the result a smooth function of the costs.
+    # which is nearly linear. A fixed number of steps keeps the result a smooth function of the
+    # costs.
     goal = _TAIL ** (1.0 / power)
     for _ in range(3):
         total = _means(end, 0.0, active, order, cost, density, xi, power, mean, slope)
@@ -236,8 +238,8 @@ def covered(cost, density, xi, power, points, weights, limit, delay, decay):
     limit : float64 [S]
         Cost j up to which tier s has time left: its slack is ``limit[s] - j``.
     delay, decay : float64 [S]
-        The wait of tier s exceeds w with probability ``delay * exp(-decay * w)``; an unstable tier has
-        delay 1 and decay 0, and so never fits.
+        The wait of tier s exceeds w with probability ``delay * exp(-decay * w)``; an unstable tier
+        has delay 1 and decay 0, and so never fits.
 
     Returns
     -------

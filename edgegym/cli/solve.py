@@ -25,6 +25,7 @@ def solve(
     routing: Literal["load_aware", "queue_unaware", "nearest"] = "load_aware",
     target_s: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None,
     optimize: bool = False,
+    budget_gb: Annotated[float | None, tyro.conf.arg(metavar="GB")] = None,
     settings: SetArgument = (),
 ) -> None:
     """Solve the analytic model of a scenario's long-run means, and print it tier by tier.
@@ -42,6 +43,8 @@ def solve(
         TTFT target; the scenario's objective.ttft_target_s without it.
     optimize
         Search the mix of profiles with the highest coverage, and solve that too.
+    budget_gb
+        With --optimize: most state per node that the mix may hold on average; no limit without it.
     """
     from edgegym.evaluation.terminal import output_console
 
@@ -53,6 +56,7 @@ def solve(
             raise BadInput(f"--target-s {target_s}: must be a positive number of seconds")
         if optimize and routing != "load_aware":
             raise BadInput("--optimize: searches with --routing load_aware only")
+        budget_bytes = _checked_budget(budget_gb, optimize, world)
     console = output_console()
     console.print(
         f"Scenario {world.name}: {network.density_per_km2:g} nodes/km², "
@@ -63,7 +67,21 @@ def solve(
         console.print("Targets of single request types are not part of the analytic model.")
     _solve_and_print(console, world, network, routing, target)
     if optimize:
-        _optimize_and_print(console, world, network, target)
+        _optimize_and_print(console, world, network, target, budget_bytes)
+
+
+def _checked_budget(budget_gb: float | None, optimize: bool, world: "Scenario") -> float | None:
+    if budget_gb is None:
+        return None
+    if not optimize:
+        raise BadInput("--budget-gb: only with --optimize")
+    least = min(world.state_bytes)
+    if not (np.isfinite(budget_gb) and budget_gb * _GB >= least):
+        raise BadInput(
+            f"--budget-gb {budget_gb}: must be at least the state of the smallest profile, "
+            f"{least / _GB:.3g} GB"
+        )
+    return budget_gb * _GB
 
 
 def _solve_and_print(
@@ -84,11 +102,15 @@ def _solve_and_print(
 
 
 def _optimize_and_print(
-    console: "Console", world: "Scenario", network: "TieredNetwork", target: float
+    console: "Console",
+    world: "Scenario",
+    network: "TieredNetwork",
+    target: float,
+    budget_bytes: float | None,
 ) -> None:
     from edgegym.analytic import optimize_placement
 
-    found = optimize_placement(network, ttft_target_s=target)
+    found = optimize_placement(network, ttft_target_s=target, budget_bytes=budget_bytes)
     mix = ", ".join(
         f"{name} {share:.3f}"
         for name, share in zip(world.profile_names, found.probabilities, strict=True)

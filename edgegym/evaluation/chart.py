@@ -86,13 +86,16 @@ def _draw_coverage(axes: Any, comparison: "Comparison", rows: list[PolicyResult]
 
 def _draw_differences(axes: Any, rows: list[PolicyResult], reference: str) -> None:
     axes.axvline(0.0, color=_NEUTRAL, linewidth=1.0)
+    # The word goes where the differences are, so that it stays inside.
+    to_the_left = sum(row.difference or 0.0 for row in rows) < 0.0
     for height, row in enumerate(rows):
         if row.policy == reference:
             axes.annotate(
                 "reference",
                 (0.0, height),
-                xytext=(4, 0),
+                xytext=(-4 if to_the_left else 4, 0),
                 textcoords="offset points",
+                ha="right" if to_the_left else "left",
                 va="center",
                 fontsize=9,
                 color=_NEUTRAL,

@@ -26,7 +26,7 @@ th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid #d8d
 th { vertical-align: bottom; } th:first-child, td:first-child { text-align: left; }
 table.card td { text-align: left; white-space: normal; } table.card th { text-align: left; }
 tr.better td { background: #e9f5ee; } tr.reference td { background: #eef1f6; }
-img { max-width: 100%; height: auto; } .warning { color: #9c3a22; font-weight: 600; }
+img { max-width: 100%; height: auto; } ul.remarks { color: #9c3a22; }
 pre { background: #f4f6fa; padding: 1rem; overflow-x: auto; font-size: .8rem; }
 """.strip()
 
@@ -93,8 +93,7 @@ Prefill saved is the share of prefill time that held prefixes made unnecessary.<
 <div class="scroll">
 {_table(_HEADERS, rows)}
 </div>
-{_prefill_warning(comparison)}
-{f"<ul>{remarks}</ul>" if remarks else ""}
+{f'<ul class="remarks">{remarks}</ul>' if remarks else ""}
 <h2>Figure</h2>
 <img alt="Coverage of each policy and its difference to the reference" \
 src="data:image/png;base64,{figure}">
@@ -160,17 +159,6 @@ def _range(interval: Interval, sign: str = "") -> str:
     if interval.low is None or interval.high is None:
         return f"<br>({escape(interval.method)})"
     return f"<br>[{interval.low:{sign}.4f}, {interval.high:{sign}.4f}]"
-
-
-def _prefill_warning(comparison: "Comparison") -> str:
-    highest = max(row.max_prefill_utilization for row in comparison.table)
-    if highest <= 1.0:
-        return ""
-    return (
-        f'<p class="warning">Prefill utilisation reaches {highest:.2f} GPU-seconds per second on '
-        "some node: every slot prefills at full speed in this service model, which one real GPU "
-        "could not do above 1.</p>"
-    )
 
 
 def _card_rows(comparison: "Comparison") -> list[str]:

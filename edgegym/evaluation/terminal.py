@@ -54,10 +54,10 @@ def result_table(table: ResultTable) -> "Table":
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     made.add_column("policy", overflow="fold")
     made.add_column("coverage", justify="right", no_wrap=True)
-    made.add_column(f"difference to\n{table.reference}, 95 %", justify="right")
+    made.add_column(f"difference to\n{table.reference}, 95 %", justify="right", no_wrap=True)
     for name in ("TTFT\nmean, s", "p90, s", "p99, s", "prefill\nsaved", "GB\nmoved"):
         made.add_column(name, justify="right", no_wrap=True)
     scored = any(row.normalised_score is not None for row in table)

@@ -278,7 +278,9 @@ class Observer:
             long_run_per_s=float(world.mean_rate_per_s),
             clock_period_s=clock_period_s(scenario),
         )
-        self._around = Neighbourhood(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
+        self._around = Neighbourhood(
+            np.zeros(layout.num_nodes + 1, np.int64), np.empty(0, np.int64), np.empty(0)
+        )
         self._demand = np.zeros(self._shape)
         self._near_demand = np.zeros_like(self._demand)
         self._node_count = 0

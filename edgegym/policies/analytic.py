@@ -34,8 +34,8 @@ class ReplanSettings:
     """
 
     smoothing: float = 0.5
-    interval: int = 4
-    tolerance: float = 0.03
+    interval: int = 2
+    tolerance: float = 0.02
 
 
 class MoveChooser(Protocol):
@@ -132,4 +132,6 @@ class AnalyticPolicy(Policy):
         if change <= self.settings.tolerance * solved_for.sum():
             return (rates, solved_for, mix, wait)
         nodes = int(view.up.sum())
+        if nodes == 0:
+            return (rates, solved_for, mix, wait)
         return (rates, rates, self.model.optimum(rates, nodes, start=mix), wait)

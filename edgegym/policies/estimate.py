@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from edgegym.world.network import TieredNetwork
     from edgegym.world.scenario import Scenario
 
+# Neighbours that a search may solve in vain: the first-order ranking is good, and the next
+# re-solve goes on where this one ended.
+_SCREEN = 4
 # A quiet moment still has to be a network: the model needs some requests of every family's kind.
 _LEAST_SHARE_OF_RATE = 1e-3
 
@@ -86,6 +89,7 @@ class PlacementModel:
             ttft_target_s=self._target_s,
             start=start,
             step=1.0 / nodes,
+            screen=_SCREEN,
         )
         return result.probabilities
 

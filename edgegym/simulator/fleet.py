@@ -25,7 +25,7 @@ from edgegym.simulator.state import (
     with_more_records,
 )
 from edgegym.simulator.step import DONE, NEEDS_BLOCK, advance_one
-from edgegym.simulator.stream import RequestStream
+from edgegym.simulator.stream import USUAL_BLOCK_CAPACITY, RequestStream
 from edgegym.simulator.topology import place_nodes
 from edgegym.simulator.window import WindowStats
 from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
@@ -61,7 +61,7 @@ class Fleet:
         seed = _checked_seed(seed)
         self._stream = RequestStream(self._world, seed)
         cells_x, cells_y = grid_shape(self._world)
-        state = allocate(self._world, grid_cells=cells_x * cells_y)
+        state = allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y)
         state.tier_wait_s[0] = _checked_tier_wait(self._world, tier_wait_s)
         place_nodes(self._world, state, 0, seed, scenario.nodes.count is not None)
         self._adopt(self._stream.fill(state, 0))

@@ -60,12 +60,12 @@ class Records(NamedTuple):
 
 
 class Heap(NamedTuple):
-    """Event heap."""
+    """Event heap; the first time is infinite when it is empty."""
 
     time: Floats
     order: Ints
     item: Ints
-    scalars: Ints
+    num: Ints  # [2] SIZE, SEQUENCE
 
 
 class Window(NamedTuple):
@@ -84,6 +84,8 @@ class Core(NamedTuple):
     nodes: Nodes
     records: Records
     heap: Heap
+    flights: Heap  # requests on the radio
+    scalars: Ints
     window: Window
 
 
@@ -213,7 +215,14 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
             state.advertised_wait_s[b],
         ),
         Records(state.record_time[b], state.record_index[b], scalars),
-        Heap(state.event_time[b], state.event_order[b], state.event_item[b], scalars),
+        Heap(state.event_time[b], state.event_order[b], state.event_item[b], state.event_count[b]),
+        Heap(
+            state.flight_time[b],
+            state.flight_order[b],
+            state.flight_item[b],
+            state.flight_count[b],
+        ),
+        scalars,
         Window(state.counters[b], state.family_counters[b], state.histogram[b]),
     )
     catalogue = Catalogue(

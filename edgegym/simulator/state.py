@@ -15,18 +15,20 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+# Columns of `event_count` and `flight_count`.
+SIZE = 0  # events in the heap
+SEQUENCE = 1  # number of the next event, breaks ties in time and kind
+
 # Columns of `scalars`.
-SEQUENCE = 0  # number of the next event, breaks ties in time and kind
-NUM_EVENTS = 1  # events in the heap
-FREE_RECORD = 2  # head of the list of free request records, -1 when empty
-USED_RECORDS = 3  # records from here on have never been used
-NEXT_BLOCK = 4  # number of the next stream block
-NEXT_REQUEST = 5  # position in the loaded block
-NUM_REQUESTS = 6  # requests in the loaded block
-WINDOW_OPEN = 7  # whether an advance is in progress
-PENDING_MOVES = 8  # moves started since the last advance
-PENDING_BYTES = 9  # bytes charged for them
-NUM_SCALARS = 10
+FREE_RECORD = 0  # head of the list of free request records, -1 when empty
+USED_RECORDS = 1  # records from here on have never been used
+NEXT_BLOCK = 2  # number of the next stream block
+NEXT_REQUEST = 3  # position in the loaded block
+NUM_REQUESTS = 4  # requests in the loaded block
+WINDOW_OPEN = 5  # whether an advance is in progress
+PENDING_MOVES = 6  # moves started since the last advance
+PENDING_BYTES = 7  # bytes charged for them
+NUM_SCALARS = 8
 
 # Columns of `record_time`.
 ARRIVAL_S = 0  # the request is made
@@ -167,6 +169,11 @@ class FleetState(NamedTuple):
     event_time: Floats  # [B, P + N + 1] heap
     event_order: Ints  # [B, P + N + 1]
     event_item: Ints  # [B, P + N + 1]
+    event_count: Ints  # [B, 2]
+    flight_time: Floats  # [B, P] heap of the requests on the radio
+    flight_order: Ints  # [B, P]
+    flight_item: Ints  # [B, P]
+    flight_count: Ints  # [B, 2]
     stream_end_s: Floats  # [B] end of the loaded block
     request_time_s: Floats  # [B, R]
     request_x_km: Floats  # [B, R]
@@ -176,7 +183,7 @@ class FleetState(NamedTuple):
 
 
 def allocate(
-    world: World, batch: int = 1, block_capacity: int = 1, grid_cells: int = 0
+    world: World, block_capacity: int = 1, grid_cells: int = 0, batch: int = 1
 ) -> FleetState:
     """Return the state of B empty fleets at time 0, without nodes.
 
@@ -184,12 +191,12 @@ def allocate(
     ----------
     world : World
         The compiled scenario.
-    batch : int
-        Number of fleets, B.
     block_capacity : int
         Requests that a stream block may hold, R.
     grid_cells : int
         Cells of the search grid; 0 when the fleet is searched node by node.
+    batch : int
+        Number of fleets, B.
 
     Returns
     -------
@@ -246,9 +253,14 @@ def allocate(
         scalars=ints(NUM_SCALARS),
         record_time=floats(records, NUM_RECORD_TIMES),
         record_index=ints(records, NUM_RECORD_INDICES),
-        event_time=floats(events),
+        event_time=np.full((batch, events), np.inf),
         event_order=ints(events),
         event_item=ints(events),
+        event_count=ints(2),
+        flight_time=np.full((batch, records), np.inf),
+        flight_order=ints(records),
+        flight_item=ints(records),
+        flight_count=ints(2),
         stream_end_s=floats(),
         request_time_s=floats(block_capacity),
         request_x_km=floats(block_capacity),
@@ -304,6 +316,9 @@ def with_more_records(state: FleetState) -> FleetState:
         event_time=_longer(state.event_time, events),
         event_order=_longer(state.event_order, events),
         event_item=_longer(state.event_item, events),
+        flight_time=_longer(state.flight_time, records),
+        flight_order=_longer(state.flight_order, records),
+        flight_item=_longer(state.flight_item, records),
     )
 
 

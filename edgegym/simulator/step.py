@@ -9,7 +9,6 @@ from edgegym.simulator.catalogue import refresh_node
 from edgegym.simulator.compiling import borrow, helper, inlined
 from edgegym.simulator.events import (
     FLOW_END,
-    NODE_ARRIVAL,
     SLOT_END,
     TELEMETRY,
     kind_of,
@@ -38,7 +37,6 @@ from edgegym.simulator.state import (
     NEXT,
     NEXT_REQUEST,
     NODE,
-    NUM_EVENTS,
     NUM_REQUESTS,
     PENDING_BYTES,
     PENDING_MOVES,
@@ -109,7 +107,7 @@ def _send(
     core.nodes.in_flight[node] += 1
     join = time + radio_s
     if join > time:
-        push_event(core.heap, join, NODE_ARRIVAL, record)
+        push_event(core.flights, join, 0, record)
         return
     # It would be the next event anyway.
     end = join_node(core, node, record, time)
@@ -118,14 +116,20 @@ def _send(
 
 
 @inlined
-def _serve(core: Core, kind: int, record: int, node: int, now: float, until: float) -> None:
-    """Let the first event of the heap happen, a request's arrival at its node or its slot end."""
-    following = record
-    if kind == NODE_ARRIVAL:
-        end = join_node(core, node, record, now)
-    else:
-        end, following = end_slot(core, node, record, now, until)
-    if end < 0.0:
+def _land(core: Core, now: float) -> None:
+    """Let the first request on the radio reach its node."""
+    record = core.flights.item[0]
+    pop_event(core.flights)
+    end = join_node(core, core.records.info[record, NODE], record, now)
+    if end >= 0.0:
+        push_event(core.heap, end, SLOT_END, record)
+
+
+@inlined
+def _leave(core: Core, node: int, record: int, now: float, until: float) -> None:
+    """Let the slot end that is the first event of the heap happen."""
+    end, following = end_slot(core, node, record, now, until)
+    if following < 0:
         pop_event(core.heap)
     else:
         replace_event(core.heap, end, SLOT_END, following)
@@ -151,7 +155,7 @@ def advance_one(lane: Lane, until: float) -> int:
     """
     fleet = borrow(lane)
     core, area, requests, catalogue = fleet.core, fleet.area, fleet.requests, fleet.catalogue
-    nodes, heap, window, scalars = core.nodes, core.heap, core.window, core.heap.scalars
+    nodes, heap, window, scalars = core.nodes, core.heap, core.window, core.scalars
     if scalars[WINDOW_OPEN] == 0:
         _open_window(window, nodes.work, fleet.nearest_demand, scalars)
     position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
@@ -160,10 +164,10 @@ def advance_one(lane: Lane, until: float) -> int:
             scalars[NEXT_REQUEST] = position
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
-        next_event = heap.time[0] if scalars[NUM_EVENTS] > 0 else np.inf
-        if min(next_event, next_request) > until:
+        next_flight, next_event = core.flights.time[0], heap.time[0]
+        if min(next_event, next_flight, next_request) > until:
             break
-        if next_request < next_event:
+        if next_request < next_event and next_request < next_flight:
             if not _has_room(core.records):
                 scalars[NEXT_REQUEST] = position
                 return NEEDS_RECORDS
@@ -187,10 +191,13 @@ def advance_one(lane: Lane, until: float) -> int:
                 window.families[FAMILY_DECIDED, family] += 1
             position += 1
             continue
+        if next_flight < next_event:
+            _land(core, next_flight)
+            continue
         kind, item = kind_of(heap.order[0]), heap.item[0]
-        if kind in (NODE_ARRIVAL, SLOT_END):
+        if kind == SLOT_END:
             node = core.records.info[item, NODE]
-            _serve(core, kind, item, node, next_event, until)
+            _leave(core, node, item, next_event, until)
             if nodes.work[node, DRAINING] and nodes.active[node] <= nodes.work[node, SLOTS]:
                 begin_transfer(fleet.transfers, nodes.work, heap, node, next_event)
         elif kind == FLOW_END:

@@ -37,6 +37,8 @@ from edgegym.simulator.state import (
 from edgegym.world.compiled import World
 
 CANDIDATES_PER_BLOCK = 4096
+USUAL_BLOCK_CAPACITY = CANDIDATES_PER_BLOCK + 6 * 64
+"""Six deviations beyond the mean: a larger block is possible, and gets longer arrays."""
 
 # Columns of a table of flash crowds.
 FLASH_START_S = 0
@@ -55,12 +57,21 @@ class Block(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Random numbers for the K candidates of a block."""
+    """Random numbers for the K candidates of a block: ``[K]`` or, where unused, empty.
+
+    Separate arrays, because one of all draws would be large enough for the allocator to map fresh
+    pages for every block.
+    """
 
     spacings: Floats  # [K + 1] exponential
-    uniforms: Floats  # [5, K] thinning, type, x, y, hotspot or background; [4, K] without hotspots
-    normals: Floats  # [2, K] on a torus with Gaussian places, else empty
-    marks: Floats  # [K] unit-mean service marks, empty for 1
+    thinning: Floats  # uniform; unused where the rate is constant
+    choice: Floats  # uniform, picks family and type
+    x: Floats  # uniform
+    y: Floats  # uniform
+    background: Floats  # uniform, tells hotspot from background; unused without hotspots
+    normal_x: Floats  # used on a torus with Gaussian places
+    normal_y: Floats
+    marks: Floats  # unit-mean service marks; unused where they are 1
     spots: Floats
     """``[3, K]`` zeros on a plain rectangle with Gaussian places, else empty. Receives centre and
     deviation of the requests whose place is a truncated Gaussian; their x and y stay uniform for
@@ -146,8 +157,10 @@ def shape_block(
     for candidate in range(candidates):
         elapsed += draws.spacings[candidate]
         time = block.start_s + elapsed * scale
-        level = draws.uniforms[0, candidate] * block.peak - load_at(demand.diurnal, time)
-        draw = draws.uniforms[1, candidate]
+        level = -1.0
+        if len(draws.thinning) > 0:
+            level = draws.thinning[candidate] * block.peak - load_at(demand.diurnal, time)
+        draw = draws.choice[candidate]
         family = -1
         centre_x, centre_y, sigma = 0.0, 0.0, 0.0
         if level < 0.0:
@@ -156,7 +169,7 @@ def shape_block(
             family, draw = _pick(shares, draw)
             if (
                 demand.hotspot_order[family] >= 0
-                and draws.uniforms[4, candidate] < demand.hotspot_concentration
+                and draws.background[candidate] < demand.hotspot_concentration
             ):
                 centre_x, centre_y = hotspot_centre_km(demand, family, time)
                 sigma = demand.hotspot_sigma_km
@@ -168,12 +181,12 @@ def shape_block(
                     sigma = demand.flash_sigma_km
         if family < 0:
             continue
-        x = draws.uniforms[2, candidate] * demand.width_km
-        y = draws.uniforms[3, candidate] * demand.height_km
+        x = draws.x[candidate] * demand.width_km
+        y = draws.y[candidate] * demand.height_km
         if sigma > 0.0:
             if demand.periodic:
-                x = _wrapped(centre_x + sigma * draws.normals[0, candidate], demand.width_km)
-                y = _wrapped(centre_y + sigma * draws.normals[1, candidate], demand.height_km)
+                x = _wrapped(centre_x + sigma * draws.normal_x[candidate], demand.width_km)
+                y = _wrapped(centre_y + sigma * draws.normal_y[candidate], demand.height_km)
             else:
                 draws.spots[0, count] = centre_x
                 draws.spots[1, count] = centre_y
@@ -223,6 +236,7 @@ class RequestStream:
         self._service_draws = _BlockStream(seed, "service")
         self._flash_draws = _BlockStream(seed, "flash")
         self._swing = float(np.prod(1.0 + world.diurnal[:, 0]))
+        self._thins = len(world.diurnal) > 0 or len(world.flash) > 0
         self._has_spots = len(world.hotspot) > 0 or len(world.flash) > 0
         peak = self._swing + self.demand.flash_magnitude
         self.block_s = CANDIDATES_PER_BLOCK / (world.base_rate_per_s * peak)
@@ -264,13 +278,19 @@ class RequestStream:
         generator = self._demand_draws.generator(number)
         candidates = int(generator.poisson(mean_candidates))
         spacings = generator.standard_exponential(candidates + 1)
-        uniforms = generator.random((5 if self._has_spots else 4, candidates))
-        normals, spots = np.empty((2, 0)), np.empty((3, 0))
-        if self._has_spots and self._world.periodic:
-            normals = generator.standard_normal((2, candidates))
-        elif self._has_spots:
-            spots = np.zeros((3, candidates))
-        return Draws(spacings, uniforms, normals, self._marks(number, candidates), spots)
+        hotspots, gaussian = len(self._world.hotspot) > 0, self._has_spots and self._world.periodic
+        return Draws(
+            spacings,
+            thinning=generator.random(candidates if self._thins else 0),
+            choice=generator.random(candidates),
+            x=generator.random(candidates),
+            y=generator.random(candidates),
+            background=generator.random(candidates if hotspots else 0),
+            normal_x=generator.standard_normal(candidates if gaussian else 0),
+            normal_y=generator.standard_normal(candidates if gaussian else 0),
+            marks=self._marks(number, candidates),
+            spots=np.zeros((3, candidates if self._has_spots and not gaussian else 0)),
+        )
 
     def _marks(self, number: int, candidates: int) -> Floats:
         kind, sigma = self._world.service_kind, self._world.service_sigma

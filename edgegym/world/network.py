@@ -1,7 +1,8 @@
 """A fleet seen as tiers: the input of the analytic model.
 
-A tier is the set of nodes that hold one cache profile. Nodes form a Poisson point process, so a tier
-is an independent thinning of it, and the whole fleet is described by densities, hit depths and slots.
+A tier is the set of nodes that hold one cache profile. Nodes form a Poisson point process, so a
+tier is an independent thinning of it, and the whole fleet is described by densities, hit depths and
+slots.
 """
 
 import math
@@ -86,8 +87,8 @@ def _whole(name: str, value: Any, size: int, minimum: int) -> IntArray:
 class TieredNetwork:
     """A fleet of edge nodes as tiers of one cache profile each.
 
-    Lists and scalars are accepted; arrays are kept as read-only float64 or int64. S is the number of
-    profiles, Q the number of request types; arrays over both are ``[S, Q]``, profile first.
+    Lists and scalars are accepted; arrays are kept as read-only float64 or int64. S is the number
+    of profiles, Q the number of request types; arrays over both are ``[S, Q]``, profile first.
     ``dataclasses.replace`` gives a changed copy and works out the prefill times anew, unless
     `prefill_s` was given.
 

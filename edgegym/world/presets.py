@@ -23,6 +23,7 @@ from edgegym.world.operations import (
 from edgegym.world.scenario import Scenario
 
 _GIB = 2**30
+_FITTED = "Nodes as in 'paper': their figures are fitted to a publication, not measured."
 _FAMILIES = tuple(f"family_{number}" for number in range(1, 7))
 
 
@@ -94,7 +95,7 @@ def _toy() -> Scenario:
             "node. A prompt meets the 0.8 s target only where its prefix is held (0.28 s of "
             "prefill instead of 1.26 s), so the best placement holds one prefix on each node and "
             "serves nearly everything in time; two nodes with the same prefix serve half; none, "
-            "nothing. An agent that does not find this has a fault."
+            "nothing. An agent that does not find this has a fault. " + _FITTED
         ),
         region=Region(width_km=1.0, height_km=1.0),
         nodes=Nodes(count=2),
@@ -136,7 +137,7 @@ def _urban(name: str, description: str, *modulations: Modulation) -> Scenario:
     long_share = 0.6
     return Scenario(
         name=name,
-        description=description,
+        description=f"{description} {_FITTED}",
         region=Region(width_km=5.0, height_km=5.0),
         nodes=Nodes(count=25),
         forest=(

@@ -1,6 +1,11 @@
 """Tiny training runs on the two-node world."""
 
 import io
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -40,3 +45,29 @@ def config(config_file):
 def console():
     """A console that is no terminal, and remembers."""
     return Console(file=io.StringIO(), highlight=False, width=200)
+
+
+@contextmanager
+def ctrl_c_when(condition):
+    """Send this process SIGINT, once, as soon as a condition holds."""
+    over = threading.Event()
+
+    def watch():
+        while not over.is_set():
+            if condition():
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+            time.sleep(0.01)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+@pytest.fixture(name="ctrl_c_when")
+def ctrl_c_when_fixture():
+    return ctrl_c_when

@@ -38,7 +38,8 @@ def start():
         process.communicate()
 
 
-def wait_for(condition, process, seconds=60.0):
+def wait_for(condition, process, seconds=400.0):
+    # Long, because the first process that needs a kernel compiles it.
     end = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, process.communicate()
@@ -93,7 +94,7 @@ def test_train_then_evaluate(config_file, tmp_path, capsys):
     again = main([*arguments])
     assert again == 2
     assert "there is a run here already" in capsys.readouterr().err
-    code = main(["evaluate", str(folder), "--policy", "static", "--seeds", "2"])
+    code = main(["evaluate", str(folder), "--policy", "static", "--seeds", "2", "--workers", "1"])
     output = capsys.readouterr()
     assert code == 0, output.err
     assert "learned" in output.out
@@ -115,6 +116,7 @@ def test_train_then_evaluate(config_file, tmp_path, capsys):
         (["train", "--resume", "{folder}"], "not the folder of a training run"),
         (["train", "--resume", "{folder}", "--seed", "3"], "leave out --seed, -o"),
         (["train", "--resume", "{folder}", "--set", "num_envs=3"], "only total_steps can change"),
+        (["evaluate", "{folder}", "--workers", "0"], "--workers 0: must be at least 1"),
         (["evaluate", "{folder}"], "there is no such model"),
         (["demo", "-o", "{folder}", "--config", "{config}"], "not empty and not of a demo"),
         (["demo", "--config", "{config}", "--seeds", "99"], "has 20 evaluation seeds"),

@@ -26,7 +26,7 @@ def paper_network(request_intensity: float = 3.0, **changes: Any) -> TieredNetwo
 
 
 def worst_case_capacity(net: TieredNetwork) -> float:
-    """Return the load that the fleet carries if every request takes its tier's longest occupancy."""
+    """Return the load that the fleet carries if every request takes its longest occupancy."""
     return float((net.tier_density * net.concurrency / net.occupancy_s.max(axis=1)).sum())
 
 

@@ -1,3 +1,6 @@
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 
@@ -6,14 +9,14 @@ from tests.analytic.networks import oracle_network, paper_network, random_networ
 
 
 def closed_form(net, wait):
-    """Return the association law for ``radio_alpha = 2``: each piece is an exponential in the cost."""
+    """Return the law for ``radio_alpha = 2``: each piece is an exponential in the cost."""
     costs = net.prefill_s + wait[:, None]
     result = np.zeros(costs.shape)
     rate = np.pi * net.tier_density / net.radio_xi
     for q in range(costs.shape[1]):
         cost = costs[:, q]
         ends = np.append(np.sort(cost), np.inf)
-        for start, end in zip(ends[:-1], ends[1:], strict=True):
+        for start, end in itertools.pairwise(ends):
             active = cost <= start
             total = rate[active].sum()
             if total == 0:
@@ -25,7 +28,7 @@ def closed_form(net, wait):
 
 
 def sampled(net, wait, rng, samples):
-    """Return tier shares and mean distances of the smallest cost among nearest nodes, tier by tier."""
+    """Return shares and mean distances of the best of the tiers' nearest nodes."""
     distance = np.sqrt(
         -np.log(rng.random((samples, net.num_profiles))) / (np.pi * net.tier_density)
     )
@@ -40,20 +43,10 @@ def sampled(net, wait, rng, samples):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_alpha_two_in_closed_form(seed):
-    base = random_network([seed, 1])
-    net = type(base)(**fields(base) | {"radio_alpha": 2.0})
+    net = dataclasses.replace(random_network([seed, 1]), radio_alpha=2.0)
     wait = np.random.default_rng(seed).exponential(0.3, net.num_profiles)
     found = association_law(net, wait).probability
     np.testing.assert_allclose(found, closed_form(net, wait), atol=1e-12)
-
-
-def fields(net):
-    names = (
-        "density_per_km2 request_intensity profile_probabilities concurrency input_tokens hit_tokens "
-        "type_probabilities prefill_linear_s prefill_quadratic_s decode_occupancy_s radio_xi "
-        "radio_alpha radio_base_s"
-    )
-    return {name: getattr(net, name) for name in names.split()}
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.6, 4.0, 5.0])

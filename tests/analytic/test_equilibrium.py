@@ -150,7 +150,7 @@ def test_equal_profiles_are_one_tier():
 
 
 def test_ten_thousand_slots():
-    net = paper_network(25_000.0, concurrency=[10_000, 30_000, 30_000])
+    net = paper_network(18_000.0, concurrency=[10_000, 30_000, 30_000])
     eq = solve_equilibrium(net)
     assert eq.converged
     assert eq.stable

@@ -29,14 +29,15 @@ def sampled_ttft(net, eq, rng, samples):
 @pytest.mark.parametrize("policy", ["load_aware", "queue_unaware", "nearest"])
 @pytest.mark.parametrize("alpha", [1.7, 3.2])
 def test_against_sampling(policy, alpha):
-    net = paper_network(3.3, radio_alpha=alpha, radio_base_s=0.02)
+    net = paper_network(2.5, radio_alpha=alpha, radio_base_s=0.02)
     eq = solve_equilibrium(net, policy)
     samples = 300_000
     ttft = sampled_ttft(net, eq, np.random.default_rng(3), samples)
     perf = evaluate(net, eq, 0.8)
     assert perf.coverage == pytest.approx((ttft <= 0.8).mean(), abs=4 * 0.5 / math.sqrt(samples))
     assert perf.mean_ttft_s == pytest.approx(ttft.mean(), rel=0.02)
-    assert perf.quantile(0.5) == pytest.approx(np.quantile(ttft, 0.5), rel=0.01)
+    below = (ttft <= perf.quantile(0.9)).mean()
+    assert below == pytest.approx(0.9, abs=4 * 0.3 / math.sqrt(samples))
 
 
 def test_quantile_inverts_coverage():
@@ -61,9 +62,8 @@ def test_target_per_type():
 
 def test_a_steep_wait_is_resolved():
     # Ten thousand slots near saturation: the wait's tail falls within a millisecond.
-    net = paper_network(25_000.0, concurrency=[10_000, 30_000, 30_000])
-    eq = solve_equilibrium(net, "queue_unaware")
-    eq = solve_equilibrium(net) if not eq.stable else eq
+    net = paper_network(18_000.0, concurrency=[10_000, 30_000, 30_000])
+    eq = solve_equilibrium(net)
     samples = 400_000
     ttft = sampled_ttft(net, eq, np.random.default_rng(8), samples)
     coverage = evaluate(net, eq, 0.8).coverage

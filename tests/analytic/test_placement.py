@@ -12,7 +12,7 @@ N = 20
 
 def grid(net, allowed):
     """Return the best coverage over all mixes of twentieths that are allowed and stable."""
-    best = (-1.0, None)
+    best = (-1.0, (0.0, 0.0, 0.0))
     for i in range(N + 1):
         for j in range(N + 1 - i):
             mix = np.array([i, j, N - i - j]) / N

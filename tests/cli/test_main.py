@@ -96,6 +96,8 @@ BAD = [
     (["solve", "--routing", "psychic"], "psychic"),
     (["solve", "--target-s", "0"], "--target-s 0.0: must be a positive number"),
     (["solve", "--optimize", "--routing", "nearest"], "--optimize: searches with"),
+    (["solve", "--budget-gb", "3"], "--budget-gb: only with --optimize"),
+    (["solve", "--optimize", "--budget-gb", "-1"], "--budget-gb -1.0: must be at least"),
     (["solve", "--set", "radio.xi=0"], "radio.xi = 0"),
     (["render", "--scenario", "toy"], "--output"),
     (["render", "-o", "a.png"], "--output a.png: the name must end in .gif"),

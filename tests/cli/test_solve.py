@@ -29,6 +29,16 @@ def test_prints_the_equilibrium_by_tier(capsys):
     assert max(map(len, shown.splitlines())) <= 100
 
 
+def test_a_budget_limits_the_mix(capsys):
+    arguments = ["solve", "--scenario", "paper", "--optimize"]
+    assert main([*arguments, "--budget-gb", "3.0"]) == 0
+    mix = re.search(r"Best mix.*: (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert mix is not None
+    state_gb = dict(zip(("uncached", "shallow", "deep"), preset("paper").state_bytes, strict=True))
+    held = [entry.split() for entry in mix[1].split(", ")]
+    assert sum(float(share) * state_gb[name] / 1e9 for name, share in held) <= 3.01
+
+
 def test_overload_is_said(capsys):
     arguments = ["solve", "--scenario", "paper", "--set", "demand.request_intensity=20"]
     assert main(arguments) == 0

@@ -176,6 +176,22 @@ def test_mask_is_exact_and_the_budget_holds(data, seed, moves):
         assert spent <= allowance * (1 + 1e-12)
 
 
+def test_demand_estimate_follows_the_counted_requests():
+    env = make()
+    observation, _ = env.reset(seed=4)
+    for _ in range(3):
+        before = env.layout.decode(observation, "demand")
+        counted = env.episode_stats.nearest_demand if env.episode_stats else 0
+        observation, *_ = env.step(env.actions.no_op)
+        counts = env.episode_stats.nearest_demand - counted
+        assert counts.sum() > 0
+        expected = before + (1.0 - np.exp(-5.0 / 30.0)) * (counts / 5.0 - before)
+        np.testing.assert_allclose(env.layout.decode(observation, "demand"), expected, rtol=1e-5)
+    prior = env.layout.feature("demand").scale
+    start = env.layout.decode(make().reset(seed=4)[0], "demand")
+    assert not np.allclose(start, prior), "the warm-up must have been counted"
+
+
 def test_illegal_action_runs_the_epoch_as_a_no_op():
     env, idle = make(), make()
     env.reset(seed=2)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from edgegym.simulator import Fleet
+from edgegym.simulator.lane import lane_of
 from edgegym.simulator.search import build_grid
 from edgegym.simulator.state import (
     ACTIVE,
@@ -18,7 +19,6 @@ from edgegym.simulator.state import (
     USED_RECORDS,
 )
 from edgegym.simulator.topology import _set_up
-from edgegym.simulator.lane import lane_of
 from edgegym.world import Scenario, preset
 
 GB = 10**9
@@ -93,7 +93,8 @@ def place(fleet: Fleet, places_km: Sequence[tuple[float, float]], profiles: Sequ
     state.reach_x_km[0, :count] = np.where(state.up[0, :count], state.node_x[0, :count], np.inf)
     state.profile[0, :count] = state.holding[0, :count] = profiles
     build_grid(fleet.world, state, 0, tuple(state.cells[0]))
-    state.scalars[0, :2] = 0  # the events of the first set-up
+    state.event_count[0] = 0  # the events of the first set-up
+    state.event_time[0] = np.inf
     _set_up(lane_of(fleet.world, state, 0))
 
 

@@ -13,8 +13,7 @@ CORNERS = [(0.0, 0.0), (10.0, 0.0), (0.0, 10.0), (10.0, 10.0), (5.0, 5.0)]
 
 
 def one_node(**overrides):
-    fleet = Fleet(scenario(nodes={"count": 1}, **overrides))
-    return fleet
+    return Fleet(scenario(nodes={"count": 1}, **overrides))
 
 
 def test_ttft_parts_add_up_and_are_those_computed_by_hand():
@@ -142,9 +141,7 @@ def test_load_aware_routing_avoids_a_backlog():
 @pytest.mark.parametrize(("predict", "expected"), [(False, [6, 0]), (True, [3, 3])])
 def test_stale_telemetry_herds_unless_the_router_predicts(predict, expected):
     fleet = Fleet(
-        scenario(
-            nodes={"count": 2}, telemetry={"period_s": 10.0, "predict_on_route": predict}
-        )
+        scenario(nodes={"count": 2}, telemetry={"period_s": 10.0, "predict_on_route": predict})
     )
     place(fleet, [(4.0, 5.0), (6.0, 5.0)], [BIG, NONE])
     feed(fleet, [(0.0, 5.0, 5.0, CHAT)] * 6)
@@ -177,9 +174,7 @@ def test_prediction_keeps_what_a_report_cannot_have_seen():
 def test_measured_wait_is_an_average_that_fades():
     routing = {"kind": "load_aware", "advertised_wait": "measured"}
     fleet = Fleet(
-        scenario(
-            nodes={"count": 1}, routing=routing, telemetry={"period_s": 1.0, "ewma_s": 2.0}
-        )
+        scenario(nodes={"count": 1}, routing=routing, telemetry={"period_s": 1.0, "ewma_s": 2.0})
     )
     place(fleet, [(5.0, 5.0)], [BIG])
     feed(fleet, [(0.0, 5.0, 5.0, CHAT)] * 3)  # waits 0, 0 and, at 0.7, 0.7

@@ -58,7 +58,8 @@ def test_a_shrink_drains_before_bytes_flow_and_kills_nothing():
     assert (state.active[0, 0], state.queued[0, 0]) == (4, 2)
     fleet.start_move(0, BIG)
     assert (state.active[0, 0], state.receiving[0, 0]) == (4, True)
-    assert math.isinf(state.transfer_start_s[0, 0]) and math.isinf(state.transfer_end_s[0, 0])
+    assert math.isinf(state.transfer_start_s[0, 0])
+    assert math.isinf(state.transfer_end_s[0, 0])
     window = fleet.advance(1.0)  # three end at 1.5; then 1 + 1 of the queue are active
     assert window.completed == 3
     assert (state.active[0, 0], state.queued[0, 0]) == (2, 1)

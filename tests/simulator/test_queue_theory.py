@@ -13,7 +13,7 @@ PREFILL_S, DECODE_S = 0.4, 0.6
 
 
 def single_node(slots, load, service):
-    """Return one node with `slots` slots and one request type of mean occupancy 1 s at no distance."""
+    """Return one node at no distance, with one request type of mean occupancy 1 s."""
     return scenario(
         nodes={"count": 1},
         region={"width_km": 1.0, "height_km": 1.0, "periodic": True},

@@ -6,7 +6,7 @@ from scipy import stats
 
 from edgegym.simulator import Fleet
 from edgegym.simulator.intensity import load_at, write_family_shares
-from edgegym.simulator.state import NUM_REQUESTS, allocate
+from edgegym.simulator.state import NEXT_BLOCK, NUM_REQUESTS, allocate
 from edgegym.simulator.stream import RequestStream
 from edgegym.world import preset, presets
 from tests.simulator.fleets import scenario
@@ -16,7 +16,7 @@ def requests(world, seed, blocks, first=0):
     """Return time, x, y, mark and type of all requests of some blocks, ``[5, n]``."""
     stream = RequestStream(world, seed)
     state = allocate(world)
-    state.scalars[0, 4] = first
+    state.scalars[0, NEXT_BLOCK] = first
     parts = []
     for _ in range(blocks):
         state = stream.fill(state, 0)
@@ -36,10 +36,14 @@ def test_blocks_are_repeatable_sorted_and_inside_the_region(name):
     np.testing.assert_array_equal(whole[:, -block.shape[1] :], block)
     time, x, y, mark, kind = whole
     assert (np.diff(time) >= 0.0).all()
-    assert (x >= 0.0).all() and (x < world.width_km).all()
-    assert (y >= 0.0).all() and (y < world.height_km).all()
-    assert (mark > 0.0).all() and np.isfinite(mark).all()
-    assert kind.min() >= 0 and kind.max() < world.num_types
+    assert (x >= 0.0).all()
+    assert (x < world.width_km).all()
+    assert (y >= 0.0).all()
+    assert (y < world.height_km).all()
+    assert (mark > 0.0).all()
+    assert np.isfinite(mark).all()
+    assert kind.min() >= 0
+    assert kind.max() < world.num_types
     assert not np.array_equal(requests(world, 8, 1)[0, :100], whole[0, :100])
 
 
@@ -80,7 +84,9 @@ def test_diurnal_load_swings_around_the_base_rate():
     phase = (time[time < periods * 500.0] % 500.0) / 500.0
     counts, edges = np.histogram(phase, bins=20, range=(0.0, 1.0))
     middle = (edges[1:] + edges[:-1]) / 2
-    expected = world.base_rate_per_s * 25.0 * periods * (1 + 0.6 * np.sin(2 * np.pi * (middle + 0.25)))
+    expected = (
+        world.base_rate_per_s * 25.0 * periods * (1 + 0.6 * np.sin(2 * np.pi * (middle + 0.25)))
+    )
     assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-3
     assert counts.sum() == pytest.approx(expected.sum(), rel=0.02)
 
@@ -151,13 +157,14 @@ def test_flash_crowds_add_one_burst_in_one_place_to_each_interval():
     }
     world = modulated(crowd)
     stream = RequestStream(world, 4)
-    time, x, y, _, kind = requests(world, 4, 12)
+    time, x, y, _, kind = requests(world, 4, 25)
     intervals = int(time[-1] // 500.0)
     assert intervals >= 5
     for interval in range(intervals):
         table = stream.flashes(interval * 500.0, interval * 500.0 + 499.0)
         start, end, place_x, place_y, family = table[0]
-        assert interval * 500.0 <= start and end <= (interval + 1) * 500.0
+        assert interval * 500.0 <= start
+        assert end <= (interval + 1) * 500.0
         inside = (time >= start) & (time < end)
         delta = np.abs(np.array([x - place_x, y - place_y]))
         near = np.hypot(*np.minimum(delta, 10.0 - delta)) < 0.8
