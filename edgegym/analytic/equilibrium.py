@@ -123,8 +123,6 @@ def build_tiers(
     group : int64 [S]
         Index of the solver's tier; -1 for empty tiers.
     """
-    if density is None:
-        density = net.tier_density
     prefill, occupancy, shares = net.prefill_s, net.occupancy_s, net.type_probabilities
     if net.servable is not None:
         prefill = np.where(net.servable, prefill, np.inf)
@@ -133,20 +131,20 @@ def build_tiers(
         prefill, occupancy, shares = prefill[:, present], occupancy[:, present], shares[present]
     # Writable copies in one layout: the compiled functions are built for each kind of array.
     prefill, occupancy = np.array(prefill, order="C"), np.array(occupancy, order="C")
-    density, slots = density.copy(), net.concurrency.copy()
-    group = np.empty(len(density), np.int64)
-    count = _group_identical(prefill, occupancy, slots, density, group)
-    if count < len(density):
+    all_density = np.array(net.tier_density if density is None else density)
+    slots = net.concurrency.copy()
+    group = np.empty(len(slots), np.int64)
+    count = _group_identical(prefill, occupancy, slots, all_density, group)
+    if count < len(slots):
         _, first = np.unique(group, return_index=True)
         first = first[-count:]
         prefill, occupancy = prefill[first], occupancy[first]
         slots = slots[first]
-        density = np.bincount(group[group >= 0], density[group >= 0], count)
     tiers = Tiers(
         prefill=np.array(prefill.T, order="C"),
         occupancy=np.array(occupancy.T, order="C"),
         shares=shares.copy(),
-        density=density,
+        density=np.bincount(group[group >= 0], all_density[group >= 0], count),
         slots=slots,
         unit=occupancy.mean(axis=1) / slots,
         knee=knee_units(slots),
@@ -255,8 +253,9 @@ def _newton_wait(
         tolerance=tolerance,
         rounds=_ROUNDS,
     )
-    saturated = fixed_point.saturated(tiers, wait) & (status == fixed_point.OVERLOADED)
-    return spread_to_profiles(wait, group), spread_to_profiles(saturated, group) > 0, iterations
+    unstable = (group >= 0) & (status == fixed_point.OVERLOADED)
+    unstable[unstable] = fixed_point.saturated(tiers, wait)[group[unstable]]
+    return spread_to_profiles(wait, group), unstable, iterations
 
 
 def _damped_wait(

@@ -31,19 +31,35 @@ class ReplanSettings:
     tolerance : float
         Solve anew only if the family rates have changed since by more than this share of all
         requests (half the sum of absolute differences).
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+
+    Notes
+    -----
+    Tuned on seeds 0 to 7 of the urban presets. Coverage hardly depends on them: solving at every
+    decision without smoothing gains less than its error and takes ten times as long.
     """
 
     smoothing: float = 0.5
     interval: int = 2
     tolerance: float = 0.02
 
+    def __post_init__(self) -> None:
+        if not 0.0 < self.smoothing <= 1.0:
+            raise ValueError(f"smoothing is {self.smoothing}: it must lie in (0, 1]")
+        if self.interval < 1:
+            raise ValueError(f"interval is {self.interval}: it must be at least 1")
+        if not self.tolerance >= 0.0:
+            raise ValueError(f"tolerance is {self.tolerance}: it must not be negative")
+
 
 class MoveChooser(Protocol):
     """A strategy that turns a target mix into one move."""
 
-    def choose(
-        self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom
-    ) -> int:
+    def choose(self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom) -> int:
         """Return a legal move or the no-op.
 
         Parameters
@@ -70,9 +86,7 @@ class LargestDeficit:
     def __init__(self, scenario: "Scenario") -> None:
         self._move_bytes = scenario.compile().move_bytes
 
-    def choose(
-        self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom
-    ) -> int:
+    def choose(self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom) -> int:
         """Return the legal move to the profile that lacks most nodes, or the no-op."""
         target = largest_remainder(mix, int(view.up.sum()))
         return close_largest_deficit(view, target, self._move_bytes, random)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 PolicyState = tuple["NDArray[Any]", ...]
 """Arrays with the batch first: the stream and the step of each row, then the policy's memory."""
 
-Memory = tuple["NDArray[Any]", ...]
-"""What a policy remembers of one row, without a batch axis."""
+Memory = tuple["NDArray[Any] | np.generic", ...]
+"""What a policy remembers of one row, without a batch axis: arrays or NumPy scalars."""
 
 
 class CounterRandom:
@@ -86,9 +86,7 @@ class Policy(ABC):
         self._accepted_sizes = (self.layout.size, clocked.size)
 
     @abstractmethod
-    def decide(
-        self, view: FleetView, memory: Memory, random: CounterRandom
-    ) -> tuple[int, Memory]:
+    def decide(self, view: FleetView, memory: Memory, random: CounterRandom) -> tuple[int, Memory]:
         """Return the action for one observation, and what to remember.
 
         Parameters
@@ -154,7 +152,7 @@ class Policy(ABC):
         masks = self._masks(action_masks, len(rows))
         starts = _episode_starts(state, episode_start, len(rows))
         actions = np.empty(len(rows), dtype=np.int64)
-        states: list[PolicyState] = []
+        states: list[Memory] = []
         for row, observed in enumerate(rows):
             view = self._reader.view(observed, None if masks is None else masks[row])
             if state is None or starts[row]:
@@ -199,7 +197,7 @@ class Policy(ABC):
         return masks
 
 
-def _stacked(rows: "tuple[NDArray[Any], ...]") -> "NDArray[Any]":
+def _stacked(rows: Memory) -> "NDArray[Any]":
     """Return the rows' arrays along a new batch axis."""
     if len(rows) == 1:
         return np.asarray(rows[0])[None].copy()

@@ -45,9 +45,7 @@ class PlacementModel:
         """Return the observed requests/s of each family, whole region, ``[F]``."""
         return view.relative_family_demand * self._mean_rate_per_s
 
-    def network(
-        self, family_rates_per_s: "NDArray[np.float64]", nodes: float
-    ) -> "TieredNetwork":
+    def network(self, family_rates_per_s: "NDArray[np.float64]", nodes: float) -> "TieredNetwork":
         """Return the network with these requests/s of each family, ``[F]``, and so many nodes."""
         rates = family_rates_per_s + _LEAST_SHARE_OF_RATE * self.long_run
         total = float(rates.sum())

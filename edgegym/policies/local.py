@@ -50,25 +50,44 @@ class LocalSettings:
     crowding : float
         Each other node around that holds a family's state leaves ``exp(-crowding)`` of the demand
         for it; 0 counts all demand however many serve it.
+    mix_tolerance : float
+        Share of the nodes by which a profile may miss the target mix for nothing. The mix is the
+        best for profiles at random places; where they follow local demand, others do better.
     mix_weight : float
-        Price of half the squared distance (in nodes) between the placement and the target mix.
+        Price of half the squared miss beyond that, in nodes.
     hysteresis : float
         A move must be worth more than this: it pays for the time in which the node has neither.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative.
+
+    Notes
+    -----
+    The defaults were tuned on seeds 0 to 7 of the urban presets. Much mix weight or no crowding
+    costs 2 to 8 points of coverage there; neighbouring values differ by less than their error.
     """
 
-    crowding: float = 1.0
-    mix_weight: float = 0.02
+    crowding: float = 1.2
+    mix_tolerance: float = 0.2
+    mix_weight: float = 0.05
     hysteresis: float = 0.02
+
+    def __post_init__(self) -> None:
+        for field in ("crowding", "mix_tolerance", "mix_weight", "hysteresis"):
+            if not getattr(self, field) >= 0.0:
+                raise ValueError(f"{field} is {getattr(self, field)}: it must not be negative")
 
 
 class LocalDemand:
     """Makes the move that saves most prefill for the requests around its node.
 
     A move of node i from profile s to t is worth the prefill that it saves there,
-    ``Σ_f unserved[i, f] (saving[t, f] - saving[s, f])``, plus what it brings the placement nearer to
+    ``Σ_f unserved[i, f] (saving[t, f] - saving[s, f])``, less what it takes the placement away from
     the target mix. Unserved is the nearby demand, discounted for the other nodes around that hold
     the same state. So profiles follow local demand even when the mix is right: the first half of a
-    swap pays by what it saves, the second mends the mix.
+    swap pays by what it saves, within the tolerance of the mix.
 
     Parameters
     ----------
@@ -89,9 +108,7 @@ class LocalDemand:
         per_node = world.mean_rate_per_s / world.mean_nodes * world.family_share
         self._unit = max(float(per_node @ best_s), 1e-12)
 
-    def choose(
-        self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom
-    ) -> int:
+    def choose(self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom) -> int:
         """Return the legal move that is worth most, or the no-op if none is worth its cost."""
         del random
         worth = np.where(view.legal, self.worth(view, mix), -np.inf)
@@ -103,9 +120,17 @@ class LocalDemand:
         held = view.profile
         local = self.unserved_demand_per_s(view) @ self._savings_s.T / self._unit
         gain = local - np.take_along_axis(local, held[:, None], axis=1)
-        deficit = mix * int(view.up.sum()) - view.profile_counts
-        nearer = deficit[None, :] - deficit[held][:, None] - 1.0
-        return gain + self.settings.mix_weight * nearer
+        nodes = int(view.up.sum())
+        deficit = mix * nodes - view.profile_counts
+        miss = self._miss(deficit, nodes)
+        gaining = miss - self._miss(deficit - 1.0, nodes)
+        losing = miss - self._miss(deficit + 1.0, nodes)
+        return gain + self.settings.mix_weight * (gaining[None, :] + losing[held][:, None])
+
+    def _miss(self, deficit: "NDArray[np.float64]", nodes: int) -> "NDArray[np.float64]":
+        """Return half the squared deficits or surpluses beyond the tolerance, ``[S]``."""
+        beyond = np.maximum(np.abs(deficit) - self.settings.mix_tolerance * nodes, 0.0)
+        return 0.5 * beyond**2
 
     def unserved_demand_per_s(self, view: "FleetView") -> "NDArray[np.float64]":
         """Return the nearby demand that other nodes leave to each node, requests/s ``[N, F]``."""

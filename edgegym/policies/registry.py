@@ -39,9 +39,7 @@ def policies() -> tuple[str, ...]:
     return tuple(_BUILDERS)
 
 
-def make_policy(
-    name: str, scenario: "str | os.PathLike[str] | Scenario", seed: int = 0
-) -> Policy:
+def make_policy(name: str, scenario: "str | os.PathLike[str] | Scenario", seed: int = 0) -> Policy:
     """Return a built-in policy.
 
     Parameters

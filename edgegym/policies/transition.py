@@ -82,7 +82,9 @@ def cheapest_transition(
     surplus = np.repeat(np.arange(len(current)), np.maximum(current - target, 0))
     plan = np.zeros_like(move_bytes)
     # Going by a third profile never takes fewer bytes, so what has its count stays.
-    assigned = assign_profiles(np.maximum(target - current, 0), move_bytes[surplus])
+    assigned = assign_profiles(
+        np.maximum(target - current, 0), move_bytes[surplus].astype(np.float64)
+    )
     np.add.at(plan, (surplus, assigned), 1)
     return plan
 

@@ -1,5 +1,6 @@
 """Networks that several tests share."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -54,21 +55,20 @@ def random_network(seed: list[int], load: float | None = None) -> TieredNetwork:
         mix[1] = 0.0
         mix /= mix.sum()
     alpha = rng.choice([rng.uniform(1.5, 5), 2.0, 4.0, 3.5], p=[0.7, 0.1, 0.1, 0.1])
-    fields: dict[str, Any] = {
-        "density_per_km2": float(np.exp(rng.uniform(np.log(0.1), np.log(10)))),
-        "request_intensity": 1.0,
-        "profile_probabilities": mix,
-        "concurrency": slots,
-        "input_tokens": lengths,
-        "hit_tokens": hits,
-        "type_probabilities": rng.dirichlet(np.ones(types)),
-        "prefill_linear_s": float(rng.uniform(3e-5, 4e-4)),
-        "prefill_quadratic_s": float(rng.uniform(0, 2e-8)),
-        "decode_occupancy_s": rng.uniform(0.05, 3, types),
-        "radio_xi": float(np.exp(rng.uniform(np.log(0.02), np.log(1)))),
-        "radio_alpha": float(alpha),
-        "radio_base_s": 0.0,
-    }
+    net = TieredNetwork(
+        density_per_km2=float(np.exp(rng.uniform(np.log(0.1), np.log(10)))),
+        request_intensity=1.0,
+        profile_probabilities=mix,
+        concurrency=slots,
+        input_tokens=lengths,
+        hit_tokens=hits,
+        type_probabilities=rng.dirichlet(np.ones(types)),
+        prefill_linear_s=float(rng.uniform(3e-5, 4e-4)),
+        prefill_quadratic_s=float(rng.uniform(0, 2e-8)),
+        decode_occupancy_s=rng.uniform(0.05, 3, types),
+        radio_xi=float(np.exp(rng.uniform(np.log(0.02), np.log(1)))),
+        radio_alpha=float(alpha),
+        radio_base_s=0.0,
+    )
     share = rng.uniform(0.1, 0.97) if load is None else load
-    capacity = worst_case_capacity(TieredNetwork(**fields))
-    return TieredNetwork(**(fields | {"request_intensity": float(share * capacity)}))
+    return dataclasses.replace(net, request_intensity=share * worst_case_capacity(net))

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 
@@ -26,6 +27,12 @@ def fails_in_the_tenth_step(observation, info):
 def dies(observation, info):
     """Kill the process that plays."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leaves_a_mark(observation, info):
+    """Create the file that the environment variable names, and move nothing."""
+    Path(os.environ["MARK_OF_THE_PLAYER"]).touch()
+    return never_move(observation, info)
 
 
 class Recorder:

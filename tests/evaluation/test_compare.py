@@ -261,33 +261,47 @@ def test_an_interrupt_stops_the_workers_at_once(tmp_path):
     code = """
         import sys
         from edgegym.evaluation import compare
-        print("ready", flush=True)
+        from tests.evaluation.players import leaves_a_mark
         try:
-            compare({"a": "static", "b": "uniform"}, "moving-hotspot", range(500), workers=2,
+            compare({"a": leaves_a_mark, "b": "uniform"}, "moving-hotspot", range(500), workers=2,
                     progress=False, overrides={"control.horizon_epochs": 2000})
         except KeyboardInterrupt:
             print("stopped", flush=True)
             sys.exit(130)
     """
+    mark = tmp_path / "mark"
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"MARK_OF_THE_PLAYER": str(mark)},
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(1.5)
+    _wait_until(mark.exists)
     begin = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
-    output, errors = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert output == "stopped\n"
-    assert errors == ""
-    assert time.monotonic() - begin < 8
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)  # nobody of the group is left
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output, errors) == (130, "stopped\n", "")
+    assert time.monotonic() - begin < 10
+    _wait_until(lambda: not _anyone_left(process.pid))
+
+
+def _wait_until(happened) -> None:
+    for _ in range(1200):
+        if happened():
+            return
+        time.sleep(0.1)
+    raise AssertionError("did not happen within two minutes")
+
+
+def _anyone_left(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_results_are_frozen(here):
