@@ -1,10 +1,12 @@
 """The analytic controller: estimate the demand, solve for the best mix, move towards it."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from edgegym.interface.layout import DEMAND_EWMA_S
 from edgegym.policies.base import CounterRandom, Memory, Policy
 from edgegym.policies.estimate import PlacementModel
 from edgegym.policies.mix import close_largest_deficit
@@ -23,9 +25,9 @@ class ReplanSettings:
 
     Attributes
     ----------
-    smoothing : float
-        Weight of the newest observation in the mean of the family rates, in (0, 1]; the
-        observation itself is a mean of about 30 s already.
+    least_requests : float
+        Requests that the estimated family rates rest upon, at least 0. The observed rates are means
+        over 30 s; where fewer requests come in that time, they are averaged further.
     interval : int
         Decisions between two looks at whether to solve anew, at least 1.
     tolerance : float
@@ -43,31 +45,47 @@ class ReplanSettings:
     decision without smoothing gains less than its error and takes ten times as long.
     """
 
-    smoothing: float = 0.5
+    least_requests: float = 3000.0
     interval: int = 2
-    tolerance: float = 0.02
+    tolerance: float = 0.04
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.smoothing <= 1.0:
-            raise ValueError(f"smoothing is {self.smoothing}: it must lie in (0, 1]")
+        if not self.least_requests >= 0.0:
+            raise ValueError(f"least_requests is {self.least_requests}: it must not be negative")
         if self.interval < 1:
             raise ValueError(f"interval is {self.interval}: it must be at least 1")
         if not self.tolerance >= 0.0:
             raise ValueError(f"tolerance is {self.tolerance}: it must not be negative")
 
 
+@dataclass(frozen=True)
+class Target:
+    """What a controller aims at.
+
+    Attributes
+    ----------
+    mix : ndarray, shape [S]
+        Share of the up nodes that should hold each profile.
+    family_rates_per_s : ndarray, shape [F]
+        Estimated requests/s of each family over the whole region.
+    """
+
+    mix: "NDArray[np.float64]"
+    family_rates_per_s: "NDArray[np.float64]"
+
+
 class MoveChooser(Protocol):
     """A strategy that turns a target mix into one move."""
 
-    def choose(self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom) -> int:
+    def choose(self, view: "FleetView", target: Target, random: CounterRandom) -> int:
         """Return a legal move or the no-op.
 
         Parameters
         ----------
         view : FleetView
             The fleet now.
-        mix : ndarray, shape [S]
-            Share of the up nodes that should hold each profile.
+        target : Target
+            What the fleet should look like, and for which demand.
         random : CounterRandom
             The random numbers of this decision.
         """
@@ -86,10 +104,10 @@ class LargestDeficit:
     def __init__(self, scenario: "Scenario") -> None:
         self._move_bytes = scenario.compile().move_bytes
 
-    def choose(self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom) -> int:
+    def choose(self, view: "FleetView", target: Target, random: CounterRandom) -> int:
         """Return the legal move to the profile that lacks most nodes, or the no-op."""
-        target = largest_remainder(mix, int(view.up.sum()))
-        return close_largest_deficit(view, target, self._move_bytes, random)
+        counts = largest_remainder(target.mix, int(view.up.sum()))
+        return close_largest_deficit(view, counts, self._move_bytes, random)
 
 
 class AnalyticPolicy(Policy):
@@ -121,27 +139,28 @@ class AnalyticPolicy(Policy):
         self.chooser = chooser
         self.settings = settings or ReplanSettings()
         self.model = PlacementModel(scenario)
+        self._newest_weight = self._weight_of_newest(scenario.control.epoch_s)
 
     def begin(self, view: "FleetView") -> Memory:
         """Return the memory of an episode's start: the optimum of the long-run means."""
         del view
         long_run = self.model.long_run
-        return (long_run, long_run, self.model.long_run_optimum, np.int64(0))
+        return (long_run, long_run, self.model.long_run_optimum, np.array(0))
 
     def decide(
         self, view: "FleetView", memory: Memory, random: CounterRandom
     ) -> tuple[int, Memory]:
         """Return the next move towards the optimum of the observed demand."""
         memory = self._replan(view, memory)
-        return self.chooser.choose(view, memory[2], random), memory
+        return self.chooser.choose(view, Target(memory[2], memory[0]), random), memory
 
     def _replan(self, view: "FleetView", memory: Memory) -> Memory:
         rates, solved_for, mix, wait = memory
         observed = self.model.observed(view)
-        rates = rates + self.settings.smoothing * (observed - rates)
+        rates = rates + self._newest_weight * (observed - rates)
         if wait > 0:
-            return (rates, solved_for, mix, wait - 1)
-        wait = np.int64(self.settings.interval - 1)
+            return (rates, solved_for, mix, np.asarray(wait - 1))
+        wait = np.array(self.settings.interval - 1)
         change = 0.5 * np.abs(rates - solved_for).sum()
         if change <= self.settings.tolerance * solved_for.sum():
             return (rates, solved_for, mix, wait)
@@ -149,3 +168,12 @@ class AnalyticPolicy(Policy):
         if nodes == 0:
             return (rates, solved_for, mix, wait)
         return (rates, rates, self.model.optimum(rates, nodes, start=mix), wait)
+
+    def _weight_of_newest(self, epoch_s: float) -> float:
+        """Return the weight of a new observation in the mean rates.
+
+        An exponential mean with time constant T rests on about 2 T rate requests.
+        """
+        needed_s = self.settings.least_requests / (2.0 * self.model.mean_rate_per_s)
+        further_s = needed_s - DEMAND_EWMA_S
+        return 1.0 if further_s <= 0.0 else -math.expm1(-epoch_s / further_s)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 PolicyState = tuple["NDArray[Any]", ...]
 """Arrays with the batch first: the stream and the step of each row, then the policy's memory."""
 
-Memory = tuple["NDArray[Any] | np.generic", ...]
-"""What a policy remembers of one row, without a batch axis: arrays or NumPy scalars."""
+Memory = tuple["NDArray[Any]", ...]
+"""What a policy remembers of one row, without a batch axis."""
 
 
 class CounterRandom:
@@ -159,10 +159,10 @@ class Policy(ABC):
                 stream, step, memory = zlib.crc32(observed.tobytes()), 0, self.begin(view)
             else:
                 stream, step = int(state[0][row]), int(state[1][row])
-                memory = tuple(array[row] for array in state[2:])
+                memory = tuple(np.asarray(array[row]) for array in state[2:])
             random = CounterRandom(self.seed, stream, step)
             actions[row], memory = self.decide(view, memory, random)
-            states.append((np.uint64(stream), np.int64(step + 1), *memory))
+            states.append((np.array(stream, dtype=np.uint64), np.array(step + 1), *memory))
         new_state = tuple(_stacked(arrays) for arrays in zip(*states, strict=True))
         return (actions[0] if single else actions), new_state
 

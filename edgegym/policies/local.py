@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgegym.interface.layout import DEMAND_EWMA_S
 from edgegym.interface.neighbourhood import neighbourhood_length_km
 from edgegym.policies.base import CounterRandom
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from edgegym.policies.analytic import Target
     from edgegym.policies.view import FleetView
     from edgegym.world.scenario import Scenario
 
@@ -47,6 +49,8 @@ class LocalSettings:
 
     Attributes
     ----------
+    prior_requests : float
+        Requests around a node that count as much as the fleet's mean in judging its demand.
     crowding : float
         Each other node around that holds a family's state leaves ``exp(-crowding)`` of the demand
         for it; 0 counts all demand however many serve it.
@@ -69,13 +73,14 @@ class LocalSettings:
     costs 2 to 8 points of coverage there; neighbouring values differ by less than their error.
     """
 
+    prior_requests: float = 100.0
     crowding: float = 1.2
     mix_tolerance: float = 0.2
     mix_weight: float = 0.05
     hysteresis: float = 0.02
 
     def __post_init__(self) -> None:
-        for field in ("crowding", "mix_tolerance", "mix_weight", "hysteresis"):
+        for field in ("prior_requests", "crowding", "mix_tolerance", "mix_weight", "hysteresis"):
             if not getattr(self, field) >= 0.0:
                 raise ValueError(f"{field} is {getattr(self, field)}: it must not be negative")
 
@@ -108,20 +113,20 @@ class LocalDemand:
         per_node = world.mean_rate_per_s / world.mean_nodes * world.family_share
         self._unit = max(float(per_node @ best_s), 1e-12)
 
-    def choose(self, view: "FleetView", mix: "NDArray[np.float64]", random: CounterRandom) -> int:
+    def choose(self, view: "FleetView", target: "Target", random: CounterRandom) -> int:
         """Return the legal move that is worth most, or the no-op if none is worth its cost."""
         del random
-        worth = np.where(view.legal, self.worth(view, mix), -np.inf)
+        worth = np.where(view.legal, self.worth(view, target), -np.inf)
         best = int(worth.argmax())
         return best if worth.flat[best] > self.settings.hysteresis else view.no_op
 
-    def worth(self, view: "FleetView", mix: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    def worth(self, view: "FleetView", target: "Target") -> "NDArray[np.float64]":
         """Return what each move is worth in mean local values, ``[N, S]``."""
         held = view.profile
-        local = self.unserved_demand_per_s(view) @ self._savings_s.T / self._unit
+        local = self.unserved_demand_per_s(view, target) @ self._savings_s.T / self._unit
         gain = local - np.take_along_axis(local, held[:, None], axis=1)
         nodes = int(view.up.sum())
-        deficit = mix * nodes - view.profile_counts
+        deficit = target.mix * nodes - view.profile_counts
         miss = self._miss(deficit, nodes)
         gaining = miss - self._miss(deficit - 1.0, nodes)
         losing = miss - self._miss(deficit + 1.0, nodes)
@@ -132,8 +137,20 @@ class LocalDemand:
         beyond = np.maximum(np.abs(deficit) - self.settings.mix_tolerance * nodes, 0.0)
         return 0.5 * beyond**2
 
-    def unserved_demand_per_s(self, view: "FleetView") -> "NDArray[np.float64]":
+    def unserved_demand_per_s(self, view: "FleetView", target: "Target") -> "NDArray[np.float64]":
         """Return the nearby demand that other nodes leave to each node, requests/s ``[N, F]``."""
         holders = view.near_capacity / self._slots @ self._saved_part / self._own_weight
         others = np.maximum(holders - self._saved_part[view.profile], 0.0)
-        return view.near_demand_per_s * np.exp(-self.settings.crowding * others)
+        return self.nearby_demand_per_s(view, target) * np.exp(-self.settings.crowding * others)
+
+    def nearby_demand_per_s(self, view: "FleetView", target: "Target") -> "NDArray[np.float64]":
+        """Return the demand around each node, requests/s ``[N, F]``.
+
+        What was counted there, drawn towards the fleet's mean the more, the fewer requests were
+        counted: few requests always look like a hotspot.
+        """
+        near = view.near_demand_per_s
+        fleet = target.family_rates_per_s / max(int(view.up.sum()), 1)
+        counted = 2.0 * DEMAND_EWMA_S / self._own_weight * near.sum(axis=1, keepdims=True)
+        trust = counted / (counted + self.settings.prior_requests)
+        return fleet + trust * (near - fleet)

@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import gammaln
 
 from edgegym.jit import kernel
 from edgegym.simulator.catalogue import refresh_node
@@ -33,7 +32,7 @@ def draw_node_count(generator: Generator, mean: float, most: int) -> int:
         The law of redrawing until the number fits, without redrawing.
     """
     numbers = np.arange(1, most + 1)
-    log_weight = numbers * np.log(mean) - gammaln(numbers + 1.0)
+    log_weight = np.cumsum(np.log(mean / numbers))
     weight = np.exp(log_weight - log_weight.max())
     return int(generator.choice(numbers, p=weight / weight.sum()))
 

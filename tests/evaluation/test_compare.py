@@ -92,6 +92,7 @@ def test_summaries_are_over_all_requests(here):
 def test_no_analytic_policy_makes_the_first_the_reference(here):
     assert here.reference == "static"
     assert here.table["static"].difference == 0
+    assert here.table["static"].probability_of_improvement == 0.5
     assert here.table["uniform"].difference_interval.low > 0
     assert here.table["uniform"].probability_of_improvement == 1
 

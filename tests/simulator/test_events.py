@@ -159,6 +159,16 @@ def test_telemetry_reports_on_its_grid_what_the_node_has():
     assert fleet.state.advertised_wait_s[0, 0] == pytest.approx((5 - 2 + 1) * 0.9 / 2)
 
 
+def test_a_report_does_not_see_a_request_that_arrives_at_the_same_time():
+    radio = {"xi": 0.1, "alpha": 2.0, "base_s": 0.5}
+    fleet = one_node(telemetry={"period_s": 0.5}, radio=radio)
+    place(fleet, [(5.0, 5.0)], [BIG])
+    feed(fleet, [(0.0, 5.0, 5.0, CHAT)] * 5)
+    fleet.advance(0.5)
+    assert fleet.state.active[0, 0] + fleet.state.queued[0, 0] == 5
+    assert fleet.state.advertised_wait_s[0, 0] == 0.0
+
+
 def test_prediction_keeps_what_a_report_cannot_have_seen():
     fleet = Fleet(
         scenario(nodes={"count": 1}, telemetry={"period_s": 0.5, "predict_on_route": True})
