@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
 
 
+_SMALL = 64
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReplanSettings:
     """When the placement is solved anew, and for which demand.
@@ -29,7 +32,8 @@ class ReplanSettings:
         Requests that the estimated family rates rest upon, at least 0. The observed rates are means
         over 30 s; where fewer requests come in that time, they are averaged further.
     interval : int
-        Decisions between two looks at whether to solve anew, at least 1.
+        Decisions between two looks at whether to solve anew, at least 1, for up to 64 pairs of
+        profile and request type; in proportion more for more, whose solution takes longer.
     tolerance : float
         Solve anew only if the family rates have changed since by more than this share of all
         requests (half the sum of absolute differences).
@@ -139,6 +143,7 @@ class AnalyticPolicy(Policy):
         self.chooser = chooser
         self.settings = settings or ReplanSettings()
         self.model = PlacementModel(scenario)
+        self._interval = math.ceil(self.settings.interval * max(1.0, self.model.size / _SMALL))
         self._newest_weight = self._weight_of_newest(scenario.control.epoch_s)
 
     def begin(self, view: "FleetView") -> Memory:
@@ -160,7 +165,7 @@ class AnalyticPolicy(Policy):
         rates = rates + self._newest_weight * (observed - rates)
         if wait > 0:
             return (rates, solved_for, mix, np.asarray(wait - 1))
-        wait = np.array(self.settings.interval - 1)
+        wait = np.array(self._interval - 1)
         change = 0.5 * np.abs(rates - solved_for).sum()
         if change <= self.settings.tolerance * solved_for.sum():
             return (rates, solved_for, mix, wait)
