@@ -56,6 +56,9 @@ class TrainingConfig(Block):
     """A preset's name, or the path of a scenario file."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Changes of the scenario by dotted path."""
+    reward_baseline: float | None = Field(default=None, ge=0, le=1)
+    """Coverage to measure the coverage reward against, for less noise: see ``agents.reward``. The
+    scenario's reward as it is if omitted."""
     algorithm: Literal["MaskablePPO"] = "MaskablePPO"
     """The learning algorithm; its policy is the node scorer."""
     hyperparameters: Hyperparameters = Hyperparameters()

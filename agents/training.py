@@ -15,6 +15,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from torch.utils.tensorboard import SummaryWriter
 
 from agents.config import ConfigError, TrainingConfig
+from agents.reward import BaselinedCoverage
 from agents.seeds import session_seed
 from edgegym.sb3 import Manifest, NodeScorerPolicy, ThreadVecEnv, save_model, scorer_kwargs
 from edgegym.sb3.callbacks import (
@@ -111,11 +112,17 @@ def train(
     found = latest_checkpoint(folder)
     steps = 0 if found is None else found[1].steps
     seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
+    reward = _reward(config, scenario)
     threads = min(4, available_cores()) if threads is None else threads
     torch.set_num_threads(threads)
     folder.mkdir(parents=True, exist_ok=True)
     config.to_yaml(folder / CONFIG_FILE)
-    make = partial(gymnasium.make, f"edgegym:{config.env_id}", scenario=scenario)
+    make = partial(
+        gymnasium.make,
+        f"edgegym:{config.env_id}",
+        scenario=scenario,
+        reward=reward,
+    )
     env = ThreadVecEnv([make] * config.num_envs, num_threads=threads)
     try:
         if found is None:
@@ -149,6 +156,17 @@ def train(
         )
     finally:
         env.close()
+
+
+def _reward(config: TrainingConfig, scenario: Scenario) -> BaselinedCoverage | None:
+    if config.reward_baseline is None:
+        return None
+    if scenario.objective.kind != "coverage":
+        raise ConfigError(
+            f"reward_baseline = {config.reward_baseline}: it goes with the objective 'coverage', "
+            f"but that of scenario '{scenario.name}' is '{scenario.objective.kind}'"
+        )
+    return BaselinedCoverage.of(scenario, config.reward_baseline)
 
 
 def _saved_model(

@@ -24,8 +24,9 @@ _SATURATED_SHARE = 0.1
 # From this y on a tier counts as one with a queue.
 _QUEUED = 1e-3
 # Rounds that end beyond the knee before the load is called too high.
-_OVERLOAD_ROUNDS = 4
+_OVERLOAD_ROUNDS = 2
 _COARSE_ROUNDS = 4
+_ADOPTING_ROUNDS = 24
 _HALVINGS = 6
 
 CONVERGED = 0
@@ -46,7 +47,7 @@ def _gap(tiers, y, s, points, weights, wait, rate, load):
 def sweep(tiers, wait, points, weights, tolerance):
     """Solve y_s = P_s for one tier after the other, the others held (in place, one pass).
 
-    P falls in the tier's own wait, so each root is unique and lies between the present y and its P.
+    P mostly falls in the tier's own wait, so that each root lies between the present y and its P.
     From no wait the passes rise towards the smallest equilibrium.
 
     Parameters
@@ -70,9 +71,14 @@ def sweep(tiers, wait, points, weights, tolerance):
             low = 0.0
             low_gap = _gap(tiers, low, s, points, weights, wait, rate, load)
         else:
-            high = low - low_gap
-            high_gap = 0.0
-            if high > low:
+            # P mostly falls, so the root is at most the present P; but types that are slow to leave
+            # can raise the mean occupancy and P with it.
+            high, high_gap = low, low_gap
+            for _ in range(20):
+                if high_gap >= 0.0:
+                    break
+                low, low_gap = high, high_gap
+                high = low - low_gap
                 high_gap = _gap(tiers, high, s, points, weights, wait, rate, load)
         side = 0
         for _ in range(60):
@@ -329,9 +335,9 @@ def solve(
             break
         if hopeless == _OVERLOAD_ROUNDS:
             break
-        # Newton never leaves a larger gap than it found, so its end is mostly the better start for
-        # the next sweep; now and then the sweeps go on from their own, which cannot cycle.
-        if turn % 4 != 0 and turn < rounds:
+        # Newton never leaves a larger gap than it found, so its end can save many sweeps; but
+        # taking it every time may cycle, and the sweeps alone cannot.
+        if turn == rounds or (turn % 3 == 1 and turn <= _ADOPTING_ROUNDS):
             wait[:] = trial
     if status == FAILED and hopeless > 0 and residual == np.inf:
         status = OVERLOADED

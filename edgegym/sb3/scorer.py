@@ -1,5 +1,6 @@
 """A policy network that all nodes share: it does not care how many there are."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from torch import nn
 
 from edgegym.interface.layout import ObservationLayout
 
-_NO_OP_BIAS = 2.0
 # What MaskableCategorical of SB3-contrib uses: exp() of it is exactly 0, and no NaN can arise.
 _MASKED_LOGIT = -1e8
+_LOG_HALF = math.log(0.5)
 
 Masks = NDArray[np.bool_] | torch.Tensor | None
 
@@ -39,6 +40,10 @@ class NodeScorer(nn.Module):
     fleet's part is computed once and added to every node's, which equals a layer on the
     concatenation. The actor scores the profiles of each node from its code alone, so exchanging two
     nodes exchanges their scores. No-op and value see the mean code of the nodes that are up.
+
+    Two decisions make an action: whether to move, and which legal move. The no-op's score is the
+    log-odds of the first; the scores of the moves, normalised among themselves, are the second. So
+    the chance of a move does not grow with the number of nodes.
     """
 
     def __init__(
@@ -70,14 +75,12 @@ class NodeScorer(nn.Module):
         for layer in self.children():
             assert isinstance(layer, nn.Linear)
             if layer in outputs:
-                # Start undecided: all moves equally likely, no value known.
+                # Start undecided: move or not, all moves equally likely, no value known.
                 nn.init.zeros_(layer.weight)
             else:
                 nn.init.orthogonal_(layer.weight, gain=float(np.sqrt(2)))
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
-        # Most epochs need no move; without this bias the no-op is one action among hundreds.
-        nn.init.constant_(self.no_op_score.bias, _NO_OP_BIAS)
 
     def _split(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return node rows ``[B·N, K]``, global block ``[B, G]`` and mean weights ``[B, N]``."""
@@ -104,10 +107,10 @@ class NodeScorer(nn.Module):
         """Return the weighted mean over nodes, ``[B, width]``."""
         return torch.bmm(weights.unsqueeze(1), codes).squeeze(1)
 
-    def logits(self, observation: torch.Tensor) -> torch.Tensor:
+    def scores(self, observation: torch.Tensor) -> torch.Tensor:
         """Return the scores of all actions, ``[B, N·S + 1]``, of observations ``[B, N·K + G]``."""
         rows, fleet, weights = self._split(observation)
-        return self._logits(rows, fleet, weights)
+        return self._scores(rows, fleet, weights)
 
     def values(self, observation: torch.Tensor) -> torch.Tensor:
         """Return the value of the fleet's state, ``[B, 1]``."""
@@ -115,11 +118,11 @@ class NodeScorer(nn.Module):
         return self._values(rows, fleet, weights)
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return :meth:`logits` and :meth:`values`."""
+        """Return :meth:`scores` and :meth:`values`."""
         rows, fleet, weights = self._split(observation)
-        return self._logits(rows, fleet, weights), self._values(rows, fleet, weights)
+        return self._scores(rows, fleet, weights), self._values(rows, fleet, weights)
 
-    def _logits(
+    def _scores(
         self, rows: torch.Tensor, fleet: torch.Tensor, weights: torch.Tensor
     ) -> torch.Tensor:
         codes = self._encode(rows, fleet, self.actor_node, self.actor_fleet)
@@ -139,7 +142,8 @@ class NodeScorer(nn.Module):
 class NodeScorerPolicy(MaskableActorCriticPolicy):
     """Actor and critic of MaskablePPO with one network shared by all nodes.
 
-    The weights depend on the layout's K, G and S alone. The number of nodes follows from the
+    It decides whether to move, and which move, as :class:`NodeScorer` explains. Deterministic, it
+    takes the likelier answer to each. The weights depend on the layout's K, G and S alone. The number of nodes follows from the
     observation's length, so a model that was trained on one fleet runs on a larger one: see
     :func:`edgegym.sb3.load_model`.
 
@@ -226,7 +230,7 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         ----------
         obs : Tensor, shape [B, N·K + G]
         deterministic : bool
-            The most likely action instead of a sample.
+            The likelier of moving or not, and the likeliest move, instead of a sample.
         action_masks : array or Tensor of bool, shape [B, N·S + 1], optional
             Legal actions; all if omitted.
 
@@ -236,14 +240,9 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         values : Tensor, shape [B, 1]
         log_prob : Tensor, shape [B]
         """
-        logits, values = self.scorer(obs.float())
-        log_probs = torch.log_softmax(_masked(logits, action_masks), dim=1)
-        if deterministic:
-            actions = log_probs.argmax(dim=1)
-        else:
-            # The minimum of exponential clocks falls on each action with its probability.
-            clocks = torch.empty_like(log_probs).exponential_()
-            actions = (log_probs.exp() / clocks).argmax(dim=1)
+        scores, values = self.scorer(obs.float())
+        log_probs = _log_probs(scores, action_masks)
+        actions = _choose(log_probs, deterministic)
         return actions, values, log_probs.gather(1, actions.unsqueeze(1)).squeeze(1)
 
     def evaluate_actions(
@@ -253,8 +252,8 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         action_masks: Masks = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Return values ``[B, 1]``, log-probabilities ``[B]`` and entropies ``[B]`` of actions."""
-        logits, values = self.scorer(obs.float())
-        log_probs = torch.log_softmax(_masked(logits, action_masks), dim=1)
+        scores, values = self.scorer(obs.float())
+        log_probs = _log_probs(scores, action_masks)
         chosen = log_probs.gather(1, actions.long().reshape(-1, 1)).squeeze(1)
         # A masked action has probability exactly 0, so its term is -0.
         entropy = -(log_probs.exp() * log_probs).sum(dim=1)
@@ -262,9 +261,8 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
 
     def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
         """Return the distribution of actions, for code that wants SB3-contrib's object."""
-        distribution = self.action_dist.proba_distribution(
-            action_logits=self.scorer.logits(obs.float())
-        )
+        log_probs = _log_probs(self.scorer.scores(obs.float()), action_masks)
+        distribution = self.action_dist.proba_distribution(action_logits=log_probs)
         if action_masks is not None:
             distribution.apply_masking(action_masks)
         return distribution
@@ -275,11 +273,8 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         deterministic: bool = False,
         action_masks: Any = None,
     ) -> torch.Tensor:
-        logits = _masked(self.scorer.logits(observation.float()), action_masks)
-        if deterministic:
-            return logits.argmax(dim=1)
-        clocks = torch.empty_like(logits).exponential_()
-        return (torch.softmax(logits, dim=1) / clocks).argmax(dim=1)
+        scores = self.scorer.scores(observation.float())
+        return _choose(_log_probs(scores, action_masks), deterministic)
 
     def predict_values(self, obs: Any) -> torch.Tensor:
         """Return the values of observations, ``[B, 1]``."""
@@ -334,12 +329,32 @@ def _layout(env: Any) -> ObservationLayout:
     return layout
 
 
-def _masked(logits: torch.Tensor, masks: Masks) -> torch.Tensor:
-    """Return logits in which illegal actions cannot be chosen."""
+def _log_probs(scores: torch.Tensor, masks: Masks) -> torch.Tensor:
+    """Return the log-probabilities of all actions, ``[B, N·S + 1]``.
+
+    With no-op score g and move scores m: P(no-op) = σ(g), P(move a) = σ(−g) softmax(m)_a over the
+    legal moves.
+    """
+    moves, no_op = scores[:, :-1], scores[:, -1:]
     if masks is None:
-        return logits
-    legal = torch.as_tensor(masks, dtype=torch.bool, device=logits.device).view(logits.shape)
-    return logits.masked_fill(~legal, _MASKED_LOGIT)
+        return torch.log_softmax(torch.cat((torch.log_softmax(moves, dim=1), no_op), dim=1), dim=1)
+    illegal = ~torch.as_tensor(masks, dtype=torch.bool, device=scores.device).view(scores.shape)
+    moves = torch.log_softmax(moves.masked_fill(illegal[:, :-1], _MASKED_LOGIT), dim=1)
+    # Masked again: where no move is legal, the softmax above made all of them equally likely.
+    both = torch.cat((moves, no_op), dim=1).masked_fill(illegal, _MASKED_LOGIT)
+    return torch.log_softmax(both, dim=1)
+
+
+def _choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
+    """Return actions, ``[B]``: sampled, or the likelier of moving or not and the likeliest move."""
+    if deterministic:
+        # Not the likeliest action: that would do nothing while hundreds of moves share 90 %.
+        no_op = log_probs.shape[1] - 1
+        best_move = log_probs[:, :-1].argmax(dim=1)
+        return torch.where(log_probs[:, -1] >= _LOG_HALF, no_op, best_move)
+    # The minimum of exponential clocks falls on each action with its probability.
+    clocks = torch.empty_like(log_probs).exponential_()
+    return (log_probs.exp() / clocks).argmax(dim=1)
 
 
 def _check_spaces(

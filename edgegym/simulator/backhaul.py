@@ -24,9 +24,9 @@ def bucket_level(world: World, state: FleetState, b: int) -> float:
     float
         Level of the token bucket in bytes, at most the burst.
     """
-    elapsed_s = state.now[b] - state.bucket_time_s[b]
-    level = state.bucket_bytes[b] + world.budget_bytes_per_s * elapsed_s
-    return float(min(float(world.burst_bytes), level))
+    elapsed_s = state.now.item(b) - state.bucket_time_s.item(b)
+    level = state.bucket_bytes.item(b) + world.budget_bytes_per_s * elapsed_s
+    return min(float(world.burst_bytes), level)
 
 
 @helper

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgegym.simulator.backhaul import bucket_level
+from edgegym.simulator.compiling import entry_point
 from edgegym.simulator.lane import lane_of
 from edgegym.simulator.moves import (
     IllegalMove,
@@ -65,6 +66,12 @@ class Fleet:
         state.tier_wait_s[0] = _checked_tier_wait(self._world, tier_wait_s)
         place_nodes(self._world, state, 0, seed, scenario.nodes.count is not None)
         self._adopt(self._stream.fill(state, 0))
+        self._bind_kernels()
+
+    def _bind_kernels(self) -> None:
+        """Resolve the kernels for this world's lanes: their types never change."""
+        self._advance_one = entry_point(advance_one, self._lane, 0.0)
+        self._change_profile = entry_point(change_profile, self._lane, 0, 0, 0, 0)
 
     def _adopt(self, state: FleetState) -> None:
         """Make a state the fleet's own."""
@@ -124,11 +131,11 @@ class Fleet:
         ValueError
             If ``seconds`` is negative or not finite.
         """
-        begin = self._state.now[0]
+        begin = self._state.now.item(0)
         until = float(begin + seconds)
         if not begin <= until < math.inf:
             raise ValueError(f"seconds = {seconds}: must be finite and at least 0")
-        while (code := advance_one(self._lane, until)) != DONE:
+        while (code := self._advance_one(self._lane, until)) != DONE:
             state = self._state
             if code == NEEDS_BLOCK:
                 state = self._stream.fill(state, 0)
@@ -154,14 +161,15 @@ class Fleet:
             If the move is not legal now; the fleet is unchanged.
         """
         node, profile = _checked_index("node", node), _checked_index("profile", profile)
-        world, state, names = self._world, self._state, self._scenario.profile_names
-        if rule := why_illegal(world, state, 0, node, profile, names):
+        world, state = self._world, self._state
+        if rule := why_illegal(self._scenario, state, 0, node, profile):
             raise IllegalMove(rule)
-        current = state.profile[0, node]
-        price_bytes = int(world.move_bytes[current, profile])
+        current = state.profile.item(0, node)
+        price_bytes = world.move_bytes.item(current, profile)
         charge_move(world, state, 0, price_bytes)
-        kept = int(world.meet[current, profile])
-        change_profile(self._lane, node, profile, kept, price_bytes)
+        self._change_profile(
+            self._lane, node, profile, world.meet.item(current, profile), price_bytes
+        )
 
     def legal_moves(self) -> Bools:
         """Return which moves are legal now.
@@ -202,6 +210,7 @@ class Fleet:
         """Return a fleet that continues from here by itself."""
         fleet = Fleet.__new__(Fleet)
         fleet._scenario, fleet._world, fleet._stream = self._scenario, self._world, self._stream
+        fleet._advance_one, fleet._change_profile = self._advance_one, self._change_profile
         fleet._adopt(copy_state(self._state))
         return fleet
 
@@ -222,6 +231,7 @@ class Fleet:
         self._scenario = pickled["scenario"]
         self._world = self._scenario.compile()
         self._adopt(FleetState._make(pickled["state"]))
+        self._bind_kernels()
         self._stream = RequestStream(self._world, self.seed)
 
 

@@ -18,6 +18,7 @@ from edgegym.simulator.state import (
     FleetState,
 )
 from edgegym.world.compiled import World
+from edgegym.world.scenario import Scenario
 
 
 class IllegalMove(ValueError):
@@ -50,45 +51,44 @@ def legal_moves(world: World, state: FleetState, b: int) -> Bools:
 
 
 def why_illegal(
-    world: World, state: FleetState, b: int, node: int, profile: int, names: tuple[str, ...]
+    scenario: Scenario, state: FleetState, b: int, node: int, profile: int
 ) -> str | None:
     """Return the rule that a move breaks.
 
     Parameters
     ----------
-    world : World
-        The compiled scenario.
+    scenario : Scenario
+        The world.
     state : FleetState
         State of B fleets.
     b, node, profile : int
         Fleet, node and the node's new profile.
-    names : tuple of str
-        Names of the profiles.
 
     Returns
     -------
     str or None
         A sentence with the node and the profile; None for a legal move.
     """
-    count = int(state.node_count[b])
+    world, count = scenario.compile(), state.node_count.item(b)
     if not 0 <= node < count:
         return f"node {node}: this fleet has nodes 0 to {count - 1}"
     if not 0 <= profile < world.num_profiles:
         return f"profile {profile} for node {node}: profiles are 0 to {world.num_profiles - 1}"
-    move = f"node {node} to profile '{names[profile]}'"
-    current = int(state.profile[b, node])
-    if not state.up[b, node]:
-        return f"{move}: the node is down"
-    if state.receiving[b, node]:
-        return f"{move}: it is still receiving profile '{names[current]}'"
-    if profile == current:
-        return f"{move}: it already has this profile"
-    if state.slots[b, node, profile] < 1:
-        return f"{move}: the profile leaves no room for a single sequence in its memory"
-    price, level = int(world.move_bytes[current, profile]), bucket_level(world, state, b)
-    if price > level:
-        return f"{move}: costs {price} bytes, the budget holds {level:.0f}"
-    return None
+    current = state.profile.item(b, node)
+    price, level = world.move_bytes.item(current, profile), bucket_level(world, state, b)
+    if not state.up.item(b, node):
+        rule = "the node is down"
+    elif state.receiving.item(b, node):
+        rule = f"it is still receiving profile '{scenario.profile_names[current]}'"
+    elif profile == current:
+        rule = "it already has this profile"
+    elif state.slots.item(b, node, profile) < 1:
+        rule = "the profile leaves no room for a single sequence in its memory"
+    elif price > level:
+        rule = f"costs {price} bytes, the budget holds {level:.0f}"
+    else:
+        return None
+    return f"node {node} to profile '{scenario.profile_names[profile]}': {rule}"
 
 
 def charge_move(world: World, state: FleetState, b: int, price_bytes: int) -> None:

@@ -132,10 +132,10 @@ class WindowStats:
         )
 
     def _count(self, column: int) -> int:
-        return int(self.counters[column])
+        return self.counters.item(column)
 
     def _seconds(self, column: int) -> float:
-        return int(self.counters[column]) / TICKS_PER_S
+        return self.counters.item(column) / TICKS_PER_S
 
     @property
     def seconds(self) -> float:

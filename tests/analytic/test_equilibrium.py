@@ -47,6 +47,16 @@ def test_random_networks_at_the_highest_load():
         assert eq.stable, k
 
 
+@pytest.mark.parametrize(
+    ("seed", "load"), [([31337, 650], None), ([4242, 1947], None), ([9, 172], 0.97)]
+)
+def test_networks_that_once_failed(seed, load):
+    # Newton's ends cycled, the induced wait rose with the assumed one, tied tiers at alpha near 5.
+    eq = solve_equilibrium(random_network(seed, load))
+    assert eq.converged
+    assert eq.stable
+
+
 def test_overload_is_reported():
     for k in range(20):
         eq = solve_equilibrium(random_network([2026, k], load=20.0))

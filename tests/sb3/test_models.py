@@ -107,8 +107,8 @@ def test_transferred_scores_are_those_of_the_same_network(saved, toy_model):
     large_layout.node_block(large)[:] = np.concatenate((rows, rows), axis=1)
     large_layout.global_block(large)[:] = layout.global_block(small)
     with torch.no_grad():
-        scores = toy_model.policy.scorer.logits(torch.from_numpy(small))
-        doubled = model.policy.scorer.logits(torch.from_numpy(large))
+        scores = toy_model.policy.scorer.scores(torch.from_numpy(small))
+        doubled = model.policy.scorer.scores(torch.from_numpy(large))
     torch.testing.assert_close(doubled[:, :6], scores[:, :6])
     torch.testing.assert_close(doubled[:, 6:12], scores[:, :6])
     torch.testing.assert_close(doubled[:, -1], scores[:, -1])

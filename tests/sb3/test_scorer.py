@@ -101,17 +101,53 @@ def test_scores_see_the_fleet(policy, layout):
     changed = observation.clone()
     layout.global_block(changed.numpy())[:] = 0.0
     with torch.no_grad():
-        before, after = policy.scorer.logits(observation), policy.scorer.logits(changed)
+        before, after = policy.scorer.scores(observation), policy.scorer.scores(changed)
     assert (before - after).abs().min() > 1e-4
 
 
-def test_starts_undecided_with_a_bias_to_do_nothing(layout):
+@pytest.mark.parametrize("legal_moves", [1, 7, 200])
+def test_starts_undecided_whatever_the_number_of_moves(layout, legal_moves):
     policy = make_policy(layout)
+    legal = np.zeros((1, 201), dtype=bool)
+    legal[0, :legal_moves] = legal[0, -1] = True
+    observation = observations(layout, 1)
     with torch.no_grad():
-        logits, values = policy.scorer(observations(layout, 2))
-    assert torch.equal(logits[:, :-1], torch.zeros_like(logits[:, :-1]))
-    assert torch.equal(logits[:, -1], torch.full((2,), 2.0))
-    assert torch.equal(values, torch.zeros_like(values))
+        probabilities = policy.get_distribution(observation, legal).distribution.probs[0]
+        assert torch.equal(policy.predict_values(observation), torch.zeros(1, 1))
+    assert probabilities[-1] == pytest.approx(0.5)
+    expected = np.where(legal[0, :-1], 0.5 / legal_moves, 0.0)
+    np.testing.assert_allclose(probabilities[:-1].numpy(), expected, rtol=1e-5)
+
+
+def test_probabilities_are_those_of_two_decisions(policy, layout):
+    observation, legal = observations(layout, 3), masks(policy, 3)
+    with torch.no_grad():
+        scores = policy.scorer.scores(observation)
+        probabilities = policy.get_distribution(observation, legal).distribution.probs
+        unmasked = policy.get_distribution(observation).distribution.probs
+    torch.testing.assert_close(probabilities[:, -1], torch.sigmoid(scores[:, -1]))
+    torch.testing.assert_close(unmasked[:, -1], torch.sigmoid(scores[:, -1]))
+    worth = torch.where(torch.from_numpy(legal[:, :-1]), scores[:, :-1].exp(), 0.0)
+    moves = worth / worth.sum(dim=1, keepdim=True) * torch.sigmoid(-scores[:, -1:])
+    torch.testing.assert_close(probabilities[:, :-1], moves)
+
+
+def test_deterministic_moves_if_that_is_likelier_than_not(policy, layout):
+    observation, legal = observations(layout, 1), np.ones((1, 201), dtype=bool)
+    best = policy.scorer.scores(observation)[0, :-1].argmax()
+    bias = policy.scorer.no_op_score.bias
+    with torch.no_grad():
+        bias -= policy.scorer.scores(observation)[0, -1]
+        for shift, expected in ((-0.2, best), (0.4, 200)):
+            bias += shift
+            # Either way the no-op is the likeliest of all 201 actions.
+            probabilities = policy.get_distribution(observation, legal).distribution.probs[0]
+            assert probabilities.argmax() == 200
+            assert policy(observation, True, action_masks=legal)[0] == expected
+            assert (
+                policy.predict(observation.numpy(), deterministic=True, action_masks=legal)[0]
+                == expected
+            )
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
@@ -147,10 +183,6 @@ def test_agrees_with_the_distribution_of_sb3_contrib(policy, layout):
     torch.testing.assert_close(same_log_prob, log_prob)
     torch.testing.assert_close(distribution.log_prob(actions), log_prob)
     torch.testing.assert_close(distribution.entropy(), entropy)
-    torch.testing.assert_close(
-        distribution.get_actions(deterministic=True),
-        policy(observation, deterministic=True, action_masks=legal)[0],
-    )
 
 
 def test_samples_follow_the_probabilities(layout):
@@ -228,4 +260,4 @@ def test_policy_alone_saves_and_loads(policy, layout, tmp_path):
     assert isinstance(loaded.scorer, nn.Module)
     observation = observations(layout, 2)
     with torch.no_grad():
-        assert torch.equal(policy.scorer.logits(observation), loaded.scorer.logits(observation))
+        assert torch.equal(policy.scorer.scores(observation), loaded.scorer.scores(observation))
