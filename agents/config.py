@@ -27,11 +27,11 @@ class Hyperparameters(Block):
     """Steps in each gradient step."""
     n_epochs: int = Field(default=5, ge=1)
     """Passes over each rollout."""
-    gamma: float = Field(default=0.97, gt=0, le=1)
+    gamma: float = Field(default=0.95, gt=0, le=1)
     """Discount."""
     gae_lambda: float = Field(default=0.9, ge=0, le=1)
     """Trade of bias against variance in the advantages."""
-    learning_rate: float = Field(default=1e-3, gt=0)
+    learning_rate: float = Field(default=3e-3, gt=0)
     """Of Adam, at the start."""
     final_learning_rate: float | None = Field(default=None, gt=0)
     """Of Adam at the end, reached linearly; constant if omitted."""

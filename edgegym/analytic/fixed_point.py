@@ -23,8 +23,8 @@ _OVERLOAD_TOLERANCE = 1e-5
 _SATURATED_SHARE = 0.1
 # From this y on a tier counts as one with a queue.
 _QUEUED = 1e-3
-# Rounds that end beyond the knee before the load is called too high.
-_OVERLOAD_ROUNDS = 2
+# Rounds that end near the knee or beyond before the load is called too high.
+_OVERLOAD_ROUNDS = 6
 _COARSE_ROUNDS = 4
 _ADOPTING_ROUNDS = 24
 _HALVINGS = 6
@@ -326,8 +326,9 @@ def solve(
                 max(1e-3 * 0.5**turn, 1e-12) if late else 1e-2,
             )
             iterations += 1
-            if turn > 1 and not level(tiers, wait, *coarse):
-                hopeless += 1
+            if turn > 1:
+                within = level(tiers, wait, *coarse)
+                hopeless += not within or saturated(tiers, wait).any()
         trial[:] = wait
         status, residual, used = newton(tiers, trial, *fine, tolerance, 12 + turn)
         iterations += used

@@ -143,9 +143,9 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
     """Actor and critic of MaskablePPO with one network shared by all nodes.
 
     It decides whether to move, and which move, as :class:`NodeScorer` explains. Deterministic, it
-    takes the likelier answer to each. The weights depend on the layout's K, G and S alone. The number of nodes follows from the
-    observation's length, so a model that was trained on one fleet runs on a larger one: see
-    :func:`edgegym.sb3.load_model`.
+    takes the likelier answer to each. The weights depend on the layout's K, G and S alone. The
+    number of nodes follows from the observation's length, so a model that was trained on one fleet
+    runs on a larger one: see :func:`edgegym.sb3.load_model`.
 
     Parameters
     ----------

@@ -1,11 +1,14 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
 
 import edgegym
 from agents.config import ConfigError, TrainingConfig
+from agents.reward import BaselinedCoverage
 from agents.seeds import session_seed
+from agents.training import train
 from edgegym.world import ScenarioError
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
@@ -17,7 +20,7 @@ def test_shipped_configurations_are_valid(path):
     scenario = config.resolve()
     seed = session_seed(config.seed, 0, config.num_envs, scenario.evaluation_seeds)
     assert seed == config.seed
-    assert config.hyperparameters.gamma == 0.97
+    assert config.hyperparameters.gamma == 0.95
     if path.stem != "demo":
         assert scenario.name == path.stem
 
@@ -82,6 +85,23 @@ def test_bad_files_are_named(tmp_path, text, message):
     with pytest.raises(ConfigError, match=message) as caught:
         TrainingConfig.from_yaml(path)
     assert f"config file {path}" in str(caught.value)
+
+
+def test_reward_baseline_needs_the_coverage_objective(config, console, tmp_path):
+    settings = ["reward_baseline=0.8", "overrides.objective={kind: goodput, ttft_target_s: 1.0}"]
+    with pytest.raises(ConfigError, match=r"reward_baseline = 0\.8: it goes with the objective"):
+        train(config.with_settings(settings), tmp_path / "run", console)
+    assert not (tmp_path / "run").exists()
+
+
+def test_reward_baseline_takes_the_number_of_requests_out(config):
+    reward = BaselinedCoverage.of(config.resolve(), 0.75)
+    expected = reward.expected_arrivals
+    assert expected == pytest.approx(20.0)
+    for decided in (8, 80):
+        assert reward(SimpleNamespace(decided=decided, hits=decided * 3 // 4)) == 0.0
+    better = reward(SimpleNamespace(decided=80, hits=64))
+    assert better == pytest.approx(4 / expected)
 
 
 def test_bad_override_names_the_field(config):

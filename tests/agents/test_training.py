@@ -97,7 +97,7 @@ def test_learning_rate_falls_to_its_end(config, console, tmp_path):
     log = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
     rates = [event.value for event in log.Scalars("train/learning_rate")]
     assert rates[0] > rates[-1]
-    assert rates[0] == pytest.approx(1e-3 + (1e-5 - 1e-3) * 0.2)
+    assert rates[0] == pytest.approx(3e-3 + (1e-5 - 3e-3) * 0.2)
 
 
 def test_evaluation_seeds_are_refused(config, console, tmp_path):

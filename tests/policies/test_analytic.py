@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -67,7 +69,7 @@ def test_static_optimal_reaches_the_optimum_and_holds() -> None:
     target = largest_remainder(MODEL.long_run_optimum, NODES)
     assert np.bincount(placements[-1], minlength=PROFILES).tolist() == target.tolist()
     np.testing.assert_array_equal(placements[-1], placements[-5])
-    moved = sum((a != b).any() for a, b in zip(placements, placements[1:], strict=False))
+    moved = sum((a != b).any() for a, b in pairwise(placements))
     assert moved == np.maximum(target - np.bincount(start, minlength=PROFILES), 0).sum()
 
 

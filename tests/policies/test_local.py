@@ -5,7 +5,6 @@ from edgegym.policies import make_policy
 from edgegym.policies.analytic import Target
 from edgegym.policies.base import CounterRandom
 from edgegym.policies.local import LocalDemand, LocalSettings, family_savings_s, own_weight
-from edgegym.policies.transition import largest_remainder
 from edgegym.world import preset
 from tests.policies.observations import make_observation
 
@@ -165,12 +164,6 @@ def test_illegal_moves_are_never_chosen() -> None:
     action = choose(held, near, holders=nobody_else(held), receiving=[7])
     assert action // PROFILES != 7
     assert choose(held, near, holders=nobody_else(held), receiving=np.arange(NODES)) == NO_OP
-
-
-def test_only_the_target_mix_is_needed_when_nothing_can_be_saved() -> None:
-    mix = largest_remainder(np.full(PROFILES, 1 / PROFILES), NODES) / NODES
-    held = np.repeat(np.arange(PROFILES), largest_remainder(mix, NODES))
-    assert choose(held, np.zeros((NODES, FAMILIES)), mix=mix) in range(NO_OP + 1)
 
 
 @pytest.mark.parametrize(
