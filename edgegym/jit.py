@@ -8,17 +8,23 @@ named after a hash of all sources that hold kernels: an edit in any of them star
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import numba
-from numba.core import config as numba_config
+from numba.core import config, event
 
 _STALE_AFTER_S = 7 * 24 * 3600.0
+# Kernels and the constants compiled into them live here and nowhere else.
+_KERNEL_PACKAGES = ("analytic", "interface", "simulator", "world")
+
+numba_config: Any = config  # its settings appear when Numba reads the environment
 
 
 def _cache_root() -> Path:
@@ -48,14 +54,15 @@ def _cache_root() -> Path:
 
 
 def _source_hash() -> str:
-    """Return a hash of the package's source files that use this module; it names the folder."""
+    """Return a hash of everything that is compiled, or compiled in; it names the cache folder."""
     digest = hashlib.sha256()
-    package = Path(__file__).parent
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if b"edgegym.jit" in source:
-            digest.update(str(path.relative_to(package)).encode())
-            digest.update(source)
+    here = Path(__file__)
+    sources = [here]
+    for package in _KERNEL_PACKAGES:
+        sources += sorted((here.parent / package).rglob("*.py"))
+    for path in sources:
+        digest.update(str(path.relative_to(here.parent)).encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -95,6 +102,42 @@ def cache_folder() -> Path:
     else:
         os.utime(folder)
     return folder
+
+
+class _Announcer(event.Listener):
+    """Says on standard error, once per process, why the first call takes long."""
+
+    _PATIENCE_S = 1.0
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._timer: Timer | None = None
+        self._announced = False
+
+    def _announce(self) -> None:
+        self._announced = True
+        sys.stderr.write("edgegym: compiling (once after an install or an edit, about 15 s)\n")
+
+    def on_start(self, event: event.Event) -> None:
+        """Take note of a compilation that starts, perhaps inside another."""
+        self._depth += 1
+        function = event.data["dispatcher"].py_func if event.data else None
+        ours = getattr(function, "__module__", "").startswith("edgegym.")
+        if ours and self._timer is None and not self._announced:
+            self._timer = Timer(self._PATIENCE_S, self._announce)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: event.Event) -> None:
+        """Take note of a compilation that ends."""
+        del event
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+event.register("numba:compile", _Announcer())
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -23,13 +23,11 @@ def bench(
     as_json
         Print one JSON object instead of a table.
     """
-    from edgegym.evaluation.progress import announce_compilation
     from edgegym.evaluation.speed import FULL, QUICK, measure_speed
 
     def report(words: str) -> None:
         print(f"bench: {words} ...", file=sys.stderr, flush=True)
 
-    announce_compilation()
     speed = measure_speed(QUICK if quick else FULL, report)
     if as_json:
         print(speed.to_json())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgegym.evaluation.contestants import contestant
 from edgegym.evaluation.episode import Decider
-from edgegym.evaluation.progress import announce_compilation, progress_of
+from edgegym.evaluation.progress import progress_of
 from edgegym.files import atomic_path
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ class Animation:
         pathlib.Path
             The file.
         """
-        if progress:
-            announce_compilation()
         try:
             frames = self._frames(progress)
         finally:

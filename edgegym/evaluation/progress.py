@@ -8,15 +8,6 @@ from contextlib import contextmanager
 _LINE_EVERY_S = 10.0
 
 
-def announce_compilation() -> None:
-    """Say on standard error that kernels will be compiled first, if none has been so far."""
-    from edgegym.jit import cache_folder
-
-    if next(cache_folder().rglob("*.nbi"), None) is None:
-        line = "edgegym: compiling its kernels first, once per version: about a minute ..."
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
-
-
 @contextmanager
 def progress_of(what: str, total: int, shown: bool) -> Iterator[Callable[[str], None]]:
     """Show how far some work is, on standard error.

@@ -10,7 +10,7 @@ from edgegym.evaluation.card import experiment_card
 from edgegym.evaluation.comparison import Comparison
 from edgegym.evaluation.contestants import Contestant, contestant
 from edgegym.evaluation.episode import Episode
-from edgegym.evaluation.progress import announce_compilation, progress_of
+from edgegym.evaluation.progress import progress_of
 from edgegym.evaluation.results import ResultTable, summarise
 from edgegym.evaluation.workers import Job, Stage, can_spawn, play_in_workers, travels
 from edgegym.world.resolve import resolve_scenario
@@ -57,8 +57,6 @@ class ComparisonPlan:
             Whatever a policy raises; one that came from a worker has its traceback as a note.
         """
         begin = time.monotonic()
-        if progress:
-            announce_compilation()
         jobs = [Job(label, seed) for label in self.contestants for seed in self.seeds]
         workers, payloads, remarks = self._allot(len(jobs))
         played: dict[Job, Episode] = {}

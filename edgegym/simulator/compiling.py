@@ -8,52 +8,16 @@ inlined; for tuples of fifty arrays that costs more than the simulation. Inside 
 keeps the arrays alive, so its helpers can work on bare views.
 """
 
-import sys
 from collections.abc import Callable
-from threading import Timer
 from typing import Any, TypeVar
 
 from numba import typeof, types
-from numba.core import cgutils, config, event
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 from edgegym.jit import kernel
 
 T = TypeVar("T")
-
-
-class _Announcer(event.Listener):
-    """Says on stderr, once per process, why the first call takes long."""
-
-    _PATIENCE_S = 1.0
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._timer: Timer | None = None
-        self._announced = False
-
-    def _announce(self) -> None:
-        self._announced = True
-        message = "edgegym: compiling the simulator (once after an install or an edit, about 15 s)"
-        sys.stderr.write(f"{message}\n")
-
-    def on_start(self, event: event.Event) -> None:
-        """Take note of a compilation that starts, perhaps inside another."""
-        self._depth += 1
-        if self._depth == 1 and not self._announced:
-            self._timer = Timer(self._PATIENCE_S, self._announce)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def on_end(self, event: event.Event) -> None:
-        """Take note of a compilation that ends."""
-        self._depth -= 1
-        if self._depth == 0 and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-
-event.register("numba:compile", _Announcer())
 
 
 def helper(function: Callable[..., Any]) -> Any:

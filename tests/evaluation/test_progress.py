@@ -3,8 +3,6 @@
 import io
 import sys
 
-import pytest
-
 from edgegym.evaluation import progress
 
 
@@ -39,13 +37,3 @@ def test_a_terminal_gets_a_bar(monkeypatch):
         advance("job 1")
     assert "2/2" in terminal.getvalue()
     assert "job 1" in terminal.getvalue()
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_compilation_is_announced_only_the_first_time(compiled, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("edgegym.jit.cache_folder", lambda: tmp_path)
-    if compiled:
-        (tmp_path / "module").mkdir()
-        (tmp_path / "module" / "kernel.nbi").write_text("")
-    progress.announce_compilation()
-    assert ("compiling" in capsys.readouterr().err) is not compiled

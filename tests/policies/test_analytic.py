@@ -44,6 +44,14 @@ def test_the_network_follows_load_shares_and_nodes() -> None:
     )
 
 
+def test_a_family_keeps_its_types_in_proportion() -> None:
+    scenario = preset("paper").with_overrides(
+        {"request_types.short.family": "all", "request_types.long.family": "all"}
+    )
+    network = PlacementModel(scenario).network(np.array([30.0]), 25)
+    np.testing.assert_allclose(network.type_probabilities, [0.4, 0.6])
+
+
 def test_rates_are_read_from_the_observation() -> None:
     rates = np.linspace(1.0, 20.0, FAMILIES)
     row = make_observation(SCENARIO, np.zeros(NODES, dtype=int), family_rates_per_s=rates)

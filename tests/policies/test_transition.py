@@ -75,6 +75,14 @@ def test_cheapest_transition_prefers_free_moves() -> None:
     assert plan[2, 0] == plan[2, 1] == 1
 
 
+def test_cheapest_transition_pairs_by_bytes() -> None:
+    move_bytes = np.zeros((4, 4), dtype=np.int64)
+    move_bytes[:2, 2:] = [[1, 5], [1, 2]]
+    plan = cheapest_transition(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1]), move_bytes)
+    assert plan[0].tolist() == [0, 0, 1, 0]  # 1 + 2 bytes; the other way round 5 + 1
+    assert plan[1].tolist() == [0, 0, 0, 1]
+
+
 def test_planned_moves_are_legal_and_in_the_plan() -> None:
     plan = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]])
     legal = np.array([[False, True, True], [False, True, True], [True, True, False]])

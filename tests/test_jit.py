@@ -1,0 +1,84 @@
+"""Where compiled kernels are kept, and what the user is told meanwhile."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import edgegym.jit as jit
+
+_SLOW_COMPILE = """
+import time
+import edgegym.jit as jit
+from numba.core import event
+
+jit._Announcer._PATIENCE_S = 0.0
+
+def function(x):
+    return x + 1
+
+function.__module__ = {module!r}
+compiled = jit.kernel(function, cache=False)
+compiled(1)
+time.sleep(0.3)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package tree of our own instead of edgegym's, with one kernel file and one other."""
+    for name in ("simulator/step.py", "cli/main.py"):
+        path = tmp_path / name
+        path.parent.mkdir()
+        path.write_text("x = 1\n")
+    (tmp_path / "jit.py").write_text("y = 1\n")
+    monkeypatch.setattr(jit, "__file__", str(tmp_path / "jit.py"))
+    return tmp_path
+
+
+def test_an_edit_of_a_kernel_source_starts_a_new_folder(package: Path) -> None:
+    before = jit._source_hash()
+    (package / "simulator" / "step.py").write_text("x = 2\n")
+    assert jit._source_hash() != before
+
+
+def test_an_edit_elsewhere_keeps_the_folder(package: Path) -> None:
+    before = jit._source_hash()
+    (package / "cli" / "main.py").write_text("x = 2\n")
+    assert jit._source_hash() == before
+
+
+def test_every_kernel_lives_in_a_hashed_package() -> None:
+    root = Path(jit.__file__).parent
+    users = {
+        path.relative_to(root).parts[0]
+        for path in root.rglob("*.py")
+        if "edgegym.jit import" in path.read_text() or "simulator.compiling" in path.read_text()
+    }
+    assert users <= set(jit._KERNEL_PACKAGES)
+
+
+def test_the_chosen_cache_folder_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEGYM_CACHE_DIR", str(tmp_path / "mine"))
+    assert jit._cache_root() == tmp_path / "mine"
+
+
+def test_an_unwritable_folder_is_replaced_by_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EDGEGYM_CACHE_DIR", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "tmp"))
+    root = jit._cache_root()
+    assert root.parent == tmp_path / "tmp"
+    assert root.is_dir()
+
+
+@pytest.mark.parametrize(("module", "announced"), [("edgegym.fake", True), ("mine", False)])
+def test_only_our_own_compilation_is_announced(module: str, announced: bool) -> None:
+    code = _SLOW_COMPILE.format(module=module)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ("edgegym: compiling" in run.stderr) is announced
