@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"error: {error.filename or 'input/output'}: {error.strerror}", markup=False)
         return BAD_INPUT
     except KeyboardInterrupt:
-        console.print("interrupted")
+        console.print("interrupted; what was complete is kept")
         return INTERRUPTED
 
 

@@ -125,31 +125,11 @@ class FleetView:
         return self._decoded("near_demand")
 
     @cached_property
-    def demand_per_s(self) -> "NDArray[np.float64]":
-        """Requests/s of each family whose nearest node this is, ``[N, F]``."""
-        return self._decoded("demand")
-
-    @cached_property
     def near_capacity(self) -> "NDArray[np.float64]":
         """Slots per node around each node by the profile held, ``[N, S]``."""
         return self._decoded("near_capacity")
 
     @cached_property
-    def backlog(self) -> "NDArray[np.float64]":
-        """Requests per slot of each node, ``[N]``."""
-        return self._decoded("backlog")[:, 0]
-
-    @cached_property
-    def near_backlog(self) -> "NDArray[np.float64]":
-        """Requests per slot around each node, ``[N]``."""
-        return self._decoded("near_backlog")[:, 0]
-
-    @cached_property
     def relative_family_demand(self) -> "NDArray[np.float64]":
         """Requests/s of each family over the long-run requests/s of all, ``[F]``."""
         return self._decoded("family_demand")
-
-    @cached_property
-    def bucket_fill(self) -> float:
-        """Fill of the token bucket, from 0 to 1."""
-        return float(self._decoded("bucket")[0])
