@@ -1,9 +1,8 @@
-"""What `import edgegym` costs, and which names it offers."""
+"""What `import edgegym` loads, and which names it offers."""
 
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -14,19 +13,9 @@ HEAVY = ("matplotlib", "numba", "pandas", "scipy.stats", "stable_baselines3", "t
 PUBLIC = ("Scenario", "preset", "presets", "register")
 
 IMPORT_AND_REPORT = """
-import json, sys, time
-start = time.perf_counter()
+import json, sys
 import edgegym
-seconds = time.perf_counter() - start
-print(json.dumps({"seconds": seconds, "modules": sorted(sys.modules)}))
-"""
-
-FIRST_STEP = """
-import gymnasium as gym
-env = gym.make("edgegym:EdgeGym/Placement-v0", scenario="moving-hotspot")
-env.reset(seed=0)
-env.step(env.action_space.n - 1)
-env.close()
+print(json.dumps(sorted(sys.modules)))
 """
 
 
@@ -40,23 +29,8 @@ def run_python(code: str, *options: str) -> str:
 
 
 def test_import_loads_nothing_heavy():
-    modules = json.loads(run_python(IMPORT_AND_REPORT))["modules"]
+    modules = json.loads(run_python(IMPORT_AND_REPORT))
     assert [name for name in HEAVY if name in modules] == []
-
-
-def test_import_is_quick():
-    seconds = min(json.loads(run_python(IMPORT_AND_REPORT))["seconds"] for _ in range(5))
-    assert seconds <= 0.35
-
-
-def test_second_process_reaches_its_first_step_quickly():
-    run_python(FIRST_STEP)  # compiles the kernels where nobody has yet
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        run_python(FIRST_STEP)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) <= 2.5
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -73,6 +73,9 @@ def test_resumes_where_it_was(config, console, tmp_path):
     assert (int(before), int(after)) == (8, 20)
     log = EventAccumulator(str(folder / "tensorboard")).Reload()
     assert [event.step for event in log.Scalars("episode/coverage")] == [40, 80, 120, 160, 200]
+    # The requests of an episode follow from its seed: the resumed session met other episodes.
+    arrivals = {event.step: event.value for event in log.Scalars("episode/arrivals")}
+    assert arrivals[120] != arrivals[40]
     found = latest_checkpoint(folder)
     assert found is not None
     assert found[1].steps == 200
