@@ -14,6 +14,7 @@ from edgegym.evaluation import Comparison, animate, compare
 
 _BASELINES = ("static", "uniform", "analytic", "analytic_local")
 _LEARNED = "learned"
+_ANIMATED_EPOCHS = 60  # five minutes: half an orbit of the crowds, and half the bytes
 _REPORT = "comparison.json"
 _OURS = (
     CONFIG_FILE,
@@ -71,7 +72,9 @@ def run_demo(
         workers=workers,
     )
     console.print("Drawing")
-    animate(result.model_path, scenario, seeds[0], folder / "agent.gif")
+    animate(
+        result.model_path, scenario, seeds[0], folder / "agent.gif", epochs=_ANIMATED_EPOCHS
+    )
     comparison.to_csv(folder / "comparison.csv")
     comparison.to_png(folder / "comparison.png")
     # Last of all: it marks the demo as complete.
