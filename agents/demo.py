@@ -72,9 +72,7 @@ def run_demo(
         workers=workers,
     )
     console.print("Drawing")
-    animate(
-        result.model_path, scenario, seeds[0], folder / "agent.gif", epochs=_ANIMATED_EPOCHS
-    )
+    animate(result.model_path, scenario, seeds[0], folder / "agent.gif", epochs=_ANIMATED_EPOCHS)
     comparison.to_csv(folder / "comparison.csv")
     comparison.to_png(folder / "comparison.png")
     # Last of all: it marks the demo as complete.
