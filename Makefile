@@ -14,8 +14,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-versio
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' \
-	| while IFS="$$(printf '\t')" read -r target text; do printf '  make %-12s %s\n' "$$target" "$$text"; done
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' \
+	| while IFS="$$(printf '\t')" read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
 
 .PHONY: install
 install: $(INSTALLED) ## Make the virtual environment and install edgegym into it
@@ -34,8 +34,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED) ## Train an agent, compare it with the analytic baseline, report in runs/demo
 	$(BIN)/python -m agents demo
 
-.PHONY: demo-100
-demo-100: $(INSTALLED) ## Play the demo's agent, trained on 25 nodes, on 100 nodes with four times the budget
+.PHONY: demo-hundred
+demo-hundred: $(INSTALLED) ## Play the demo's agent, trained on 25 nodes, on 100 nodes with four times the budget
 	$(BIN)/python -m agents evaluate runs/demo -o runs/demo/hundred --seeds 10 \
 	  --policy static uniform analytic analytic_local \
 	  --set nodes.count=100 --set region.width_km=10 --set region.height_km=10 \

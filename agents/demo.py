@@ -72,7 +72,8 @@ def run_demo(
         workers=workers,
     )
     console.print("Drawing")
-    animate(result.model_path, scenario, seeds[0], folder / "agent.gif", epochs=_ANIMATED_EPOCHS)
+    epochs = min(_ANIMATED_EPOCHS, scenario.control.horizon_epochs)
+    animate(result.model_path, scenario, seeds[0], folder / "agent.gif", epochs=epochs)
     comparison.to_csv(folder / "comparison.csv")
     comparison.to_png(folder / "comparison.png")
     # Last of all: it marks the demo as complete.
