@@ -1,6 +1,8 @@
-"""The common base of every block of a scenario."""
+"""The common base of every block of a scenario, and the numbers that stand in them."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class Block(BaseModel):
@@ -9,3 +11,36 @@ class Block(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+
+def _plain_number(value: Any) -> Any:
+    """Refuse what pydantic would turn into a number although nobody means it as one."""
+    if isinstance(value, bool | str):
+        raise ValueError(
+            f"must be a number, not {'a truth value' if value in (True, False) else 'text'}"
+        )
+    return value
+
+
+def _real(value: float) -> float:
+    if not 1e-12 <= value <= 1e18:
+        raise ValueError("must lie between 1e-12 and 1e18")
+    return value
+
+
+_Number = BeforeValidator(_plain_number)
+
+Quantity = Annotated[float, Field(gt=0), _Number, AfterValidator(_real)]
+"""A positive measure. In our units nothing real lies outside, and nothing inside overflows."""
+Amount = Annotated[float, Field(ge=0, le=1e18), _Number]
+"""A measure that may be zero."""
+Duration = Annotated[float, Field(ge=1e-3, le=1e9), _Number]
+"""Seconds between things that happen again and again: from a millisecond to thirty years."""
+Count = Annotated[int, Field(gt=0, le=10**18), _Number]
+"""A positive whole number that fits 64 bits."""
+CountOrZero = Annotated[int, Field(ge=0, le=10**18), _Number]
+"""A whole number that fits 64 bits."""
+Share = Annotated[float, Field(ge=0, le=1), _Number]
+"""A share of a whole."""
+PositiveShare = Annotated[float, Field(gt=0, le=1), _Number]
+"""A share that is not empty."""

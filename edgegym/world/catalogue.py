@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field
 
-from edgegym.world.block import Block
+from edgegym.world.block import Block, Count, PositiveShare, Quantity
 from edgegym.world.forest import Forest
 
 
@@ -19,15 +19,15 @@ class RequestType(Block):
     """Unique among request types."""
     path: str | None = None
     """The deepest vertex whose prefix the prompt starts with; none if nothing is reusable."""
-    input_tokens: PositiveInt
+    input_tokens: Count
     """Prompt length."""
-    output_tokens: PositiveInt = 1
+    output_tokens: Count = 1
     """Generated tokens."""
     family: str = Field(min_length=1)
     """The family for which demand is observed."""
-    share: float = Field(gt=0, le=1)
+    share: PositiveShare
     """Share of all requests; the shares add up to 1."""
-    ttft_target_s: PositiveFloat | None = None
+    ttft_target_s: Quantity | None = None
     """Its own TTFT target; by default that of the objective."""
 
 

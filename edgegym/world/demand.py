@@ -10,20 +10,30 @@ of flash crowds) is drawn per episode from the seed, never from a clock that an 
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from edgegym.world.block import Block
+from edgegym.world.block import Amount, Block, Duration, PositiveShare, Quantity
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError(f"got {list(names)}: a family stands twice; name each once")
+    return names
+
+
+Families = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_distinct)]
+"""Names of families, each once."""
 
 
 class Diurnal(Block):
     """Load that swings: load(t) = 1 + amplitude · sin(2π (t / period_s + phase))."""
 
     kind: Literal["diurnal"] = "diurnal"
-    amplitude: float = Field(gt=0, le=1)
+    amplitude: PositiveShare
     """Relative swing around the mean."""
-    period_s: PositiveFloat
+    period_s: Duration
     """Length of one day."""
-    phase: float | None = None
+    phase: Annotated[float, Field(ge=-1, le=1)] | None = None
     """Phase at time 0, in turns; random in each episode when absent."""
 
 
@@ -37,11 +47,11 @@ class Drift(Block):
     """
 
     kind: Literal["drift"] = "drift"
-    families: tuple[str, ...] | None = Field(default=None, min_length=1)
+    families: Families | None = None
     """Families that take part, by default all; the others keep their shares."""
-    zipf_exponent: float = Field(ge=0)
+    zipf_exponent: Annotated[Amount, Field(le=100)]
     """Weight of rank r (from 1) is proportional to r to the power of minus this."""
-    period_s: PositiveFloat
+    period_s: Duration
     """Time in which a family passes through all ranks."""
 
 
@@ -54,15 +64,15 @@ class Hotspot(Block):
     """
 
     kind: Literal["hotspot"] = "hotspot"
-    families: tuple[str, ...] | None = Field(default=None, min_length=1)
+    families: Families | None = None
     """Families with a centre, by default all; the others stay uniform."""
-    concentration: float = Field(gt=0, le=1)
+    concentration: PositiveShare
     """Share of a member's requests that come from around its centre."""
-    sigma_km: PositiveFloat
+    sigma_km: Quantity
     """Standard deviation in each coordinate."""
-    orbit_radius_km: float = Field(ge=0)
+    orbit_radius_km: Amount
     """Distance of the centres from the middle of the region."""
-    period_s: PositiveFloat
+    period_s: Duration
     """Time of one orbit."""
 
 
@@ -75,15 +85,15 @@ class FlashCrowd(Block):
     """
 
     kind: Literal["flash_crowd"] = "flash_crowd"
-    families: tuple[str, ...] | None = Field(default=None, min_length=1)
+    families: Families | None = None
     """Families that can draw a crowd, by default all."""
-    interval_s: PositiveFloat
+    interval_s: Duration
     """One flash in each interval of this length."""
-    duration_s: PositiveFloat
+    duration_s: Duration
     """How long a flash lasts."""
-    magnitude: PositiveFloat
+    magnitude: Quantity
     """Added rate relative to the base rate of the whole region."""
-    sigma_km: PositiveFloat
+    sigma_km: Quantity
     """Standard deviation of the crowd in each coordinate."""
 
     @model_validator(mode="after")
@@ -101,9 +111,9 @@ Modulation = Annotated[Diurnal | Drift | Hotspot | FlashCrowd, Field(discriminat
 class Demand(Block):
     """The base rate and what modulates it."""
 
-    rate_per_node: PositiveFloat | None = None
+    rate_per_node: Quantity | None = None
     """Requests per second for each node of the mean fleet."""
-    request_intensity: PositiveFloat | None = None
+    request_intensity: Quantity | None = None
     """Requests per second and km²; give this or ``rate_per_node``."""
     modulations: tuple[Modulation, ...] = ()
     """At most one each of drift, hotspot and flash_crowd; diurnal swings multiply."""

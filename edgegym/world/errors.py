@@ -62,7 +62,9 @@ def scenario_error(error: ValidationError, document: Any) -> ScenarioError:
         elif kind == "missing":
             lines.append(f"{path}: missing, but required")
         elif kind == "value_error" and isinstance(item["input"], Mapping | list | tuple):
-            lines.append(f"{path}: {rule}" if path else rule)
+            # A rule between several fields names them itself, perhaps with the path.
+            named = not path or rule.startswith((f"{path}.", f"{path} "))
+            lines.append(rule if named else f"{path}: {rule}")
         else:
             lines.append(f"{path} = {_shown(item['input'])}: {rule}")
     unique = list(dict.fromkeys(lines))

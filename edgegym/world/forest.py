@@ -5,7 +5,7 @@ from functools import cached_property
 
 from pydantic import Field
 
-from edgegym.world.block import Block
+from edgegym.world.block import Block, CountOrZero
 
 
 class Vertex(Block):
@@ -15,9 +15,9 @@ class Vertex(Block):
     """Unique among vertices."""
     parent: str | None = None
     """Name of the vertex it continues; none for the root of a tree."""
-    depth_tokens: int = Field(ge=0)
+    depth_tokens: CountOrZero
     """Tokens from the start of the prompt to the end of this vertex."""
-    bytes: int | None = Field(default=None, ge=0)
+    bytes: CountOrZero | None = None
     """Size of its own state; by default KV bytes per token times the tokens beyond the parent."""
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from edgegym.world.block import Block
+from edgegym.world.block import Amount, Block, Count, CountOrZero, Quantity
 from edgegym.world.hardware_presets import hardware_figures
 
 Attention = Literal["residual", "context"]
@@ -15,11 +15,11 @@ Attention = Literal["residual", "context"]
 class Prefill(Block):
     """Time to compute the tokens of a prompt that are not cached (eq. 11)."""
 
-    linear_s: float = Field(ge=0)
+    linear_s: Amount
     """Seconds per new token."""
-    quadratic_s: float = Field(default=0.0, ge=0)
+    quadratic_s: Amount = 0.0
     """Seconds per squared token (attention)."""
-    floor_s: float = Field(default=0.0, ge=0)
+    floor_s: Amount = 0.0
     """Least value of the linear part when there is at least one new token."""
     attention: Attention = "residual"
     """Do new tokens attend to each other only (residual) or to the cached ones too (context)?"""
@@ -54,7 +54,7 @@ class OccupancyDecode(Block):
     """Decode occupancy stated directly, the same for every request type."""
 
     kind: Literal["occupancy"] = "occupancy"
-    occupancy_s: PositiveFloat
+    occupancy_s: Quantity
     """Seconds for which a sequence holds its slot after its prefill."""
 
     def seconds(self, output_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,7 +68,7 @@ class TpotDecode(Block):
     kind: Literal["tpot"] = "tpot"
     tpot_s: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
     """Seconds per output token by batch size."""
-    batch: PositiveInt = 16
+    batch: Count = 16
     """Batch size at which the table is read (linear between rows, constant outside them)."""
 
     def seconds(self, output_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -86,13 +86,13 @@ class Hardware(Block):
 
     preset: str | None = None
     """Name of a figure set (see ``edgegym.world.hardware_presets``); other keys override it."""
-    memory_bytes: PositiveInt
+    memory_bytes: Count
     """Memory for weights, persistent state and running sequences together."""
-    weights_bytes: int = Field(default=0, ge=0)
+    weights_bytes: CountOrZero = 0
     """Model weights, taken off the memory first."""
-    kv_bytes_per_token: PositiveInt
+    kv_bytes_per_token: Count
     """KV cache of one token."""
-    runtime_bytes_per_sequence: PositiveInt | None = None
+    runtime_bytes_per_sequence: Count | None = None
     """Memory of one running sequence; by default the KV of the mean input plus output."""
     prefill: Prefill
     """Prefill time."""

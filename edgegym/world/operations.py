@@ -2,17 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from edgegym.world.block import Block
+from edgegym.world.block import Amount, Block, Count, Duration, Quantity, Share
+
+_SHORTEST_PERIOD_S = 1e-3
 
 
 class Region(Block):
     """The area that is served, a rectangle."""
 
-    width_km: PositiveFloat
+    width_km: Quantity
     """Extent in x."""
-    height_km: PositiveFloat
+    height_km: Quantity
     """Extent in y."""
     periodic: bool = True
     """Whether opposite edges meet (a torus: no boundary effects)."""
@@ -26,11 +28,11 @@ class Region(Block):
 class Nodes(Block):
     """How many edge nodes there are; their places are uniform in the region."""
 
-    count: PositiveInt | None = None
+    count: Count | None = None
     """A fixed number of nodes."""
-    density_per_km2: PositiveFloat | None = None
+    density_per_km2: Quantity | None = None
     """Mean density of a Poisson number of nodes; give this or ``count``."""
-    max_count: PositiveInt | None = None
+    max_count: Count | None = None
     """Largest Poisson number (larger and empty draws are redrawn); default the 0.9999 quantile."""
 
     @model_validator(mode="after")
@@ -49,11 +51,11 @@ class Nodes(Block):
 class Radio(Block):
     """Radio latency base_s + xi · r^alpha at distance r km (eq. 9)."""
 
-    xi: PositiveFloat
+    xi: Quantity
     """Seconds per km^alpha."""
-    alpha: PositiveFloat
+    alpha: Annotated[Quantity, Field(ge=0.1, le=100)]
     """Exponent of the distance."""
-    base_s: float = Field(default=0.0, ge=0)
+    base_s: Amount = 0.0
     """Latency at distance 0."""
 
 
@@ -85,27 +87,34 @@ Routing = Annotated[
 class Telemetry(Block):
     """What the router knows of the nodes' load, and how old it is."""
 
-    period_s: float = Field(default=0.0, ge=0)
+    period_s: Amount = 0.0
     """Reports come at multiples of this; 0 means live."""
     predict_on_route: bool = False
     """Whether the router adds what it has sent since the last report."""
-    ewma_s: PositiveFloat = 10.0
+    ewma_s: Duration = 10.0
     """Time constant of the measured wait."""
+
+    @field_validator("period_s")
+    @classmethod
+    def _live_or_apart(cls, period_s: float) -> float:
+        if 0 < period_s < _SHORTEST_PERIOD_S:
+            raise ValueError(f"must be 0 (live) or at least {_SHORTEST_PERIOD_S:g} s")
+        return period_s
 
 
 class Migration(Block):
     """The token bucket from which moves are paid, in bytes that must be transferred."""
 
-    budget_bytes_per_s: float = Field(gt=0)
+    budget_bytes_per_s: Quantity
     """Refill rate."""
-    burst_bytes: PositiveInt
+    burst_bytes: Count
     """Size of the bucket, full at the start."""
 
 
 class Backhaul(Block):
     """The link over which persistent state reaches a node."""
 
-    rate_bytes_per_s: PositiveFloat
+    rate_bytes_per_s: Quantity
     """Fixed rate of each transfer."""
 
 
@@ -125,7 +134,7 @@ class LognormalService(Block):
     """Prefill as computed, decode times a lognormal mark of mean 1."""
 
     kind: Literal["lognormal"] = "lognormal"
-    sigma: PositiveFloat = 0.5
+    sigma: Annotated[Quantity, Field(le=10)] = 0.5
     """Standard deviation of the logarithm of the mark."""
 
 
@@ -137,20 +146,20 @@ Service = Annotated[
 class Initial(Block):
     """How an episode starts."""
 
-    mix: dict[str, float]
+    mix: dict[str, Share]
     """Share of nodes by profile name; unnamed profiles have none."""
-    warmup_s: float = Field(default=20.0, ge=0)
+    warmup_s: Amount = 20.0
     """Traffic before the first decision, not rewarded."""
 
 
 class Control(Block):
     """When the agent acts."""
 
-    epoch_s: PositiveFloat = 5.0
+    epoch_s: Duration = 5.0
     """Length of one control epoch."""
-    horizon_epochs: PositiveInt = 120
+    horizon_epochs: Count = 120
     """Epochs in an episode."""
-    moves_per_epoch: PositiveInt = 1
+    moves_per_epoch: Annotated[Count, Field(le=10**6)] = 1
     """Moves that can be started at each epoch."""
 
 
@@ -159,7 +168,7 @@ class Objective(Block):
 
     kind: Literal["coverage", "squashed_ttft", "goodput"] = "coverage"
     """Share of requests within target, squashed mean TTFT, or tokens of requests within target."""
-    ttft_target_s: PositiveFloat
+    ttft_target_s: Quantity
     """TTFT target of the request types that do not state their own."""
-    migration_weight: float = Field(default=0.0, ge=0)
+    migration_weight: Annotated[Amount, Field(le=1e6)] = 0.0
     """Price of moving as many bytes as the whole fleet's memory."""

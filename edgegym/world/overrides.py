@@ -50,8 +50,15 @@ def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> d
         If the path up to its last part does not exist. Whether the last part is a known field is
         checked when the scenario is built.
     """
+    if not isinstance(overrides, Mapping):
+        raise ScenarioError(
+            f"overrides = {overrides!r}: must be a mapping of dotted paths to values, got "
+            f"{type(overrides).__name__}"
+        )
     changed = copy.deepcopy(document)
     for path, value in overrides.items():
+        if not isinstance(path, str):
+            raise ScenarioError(f"overrides: path {path!r} is not text, such as 'nodes.count'")
         *above, last = path.split(".")
         here: Any = changed
         for key in above:
@@ -59,7 +66,7 @@ def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> d
         if isinstance(here, list):
             here[here.index(_descend(here, last, path))] = value
         elif isinstance(here, dict):
-            if last == "kind" or (above == ["hardware"] and last == "preset"):
+            if (last == "kind" and above != ["objective"]) or path == "hardware.preset":
                 here.clear()
             for other in _ALTERNATIVES.get((".".join(above), last), ()):
                 here.pop(other, None)

@@ -31,21 +31,23 @@ def resolve_scenario(
     elif isinstance(scenario, str) and scenario in presets():
         found = preset(scenario)
     elif isinstance(scenario, str | os.PathLike):
-        found = _from_file(Path(scenario))
+        found = _from_file(scenario)
     else:
         raise ScenarioError(
             f"scenario = {scenario!r}: must be a preset's name, a path or a Scenario, "
             f"got {type(scenario).__name__}"
         )
-    return found.with_overrides(overrides or {})
+    return found.with_overrides({} if overrides is None else overrides)
 
 
-def _from_file(path: Path) -> Scenario:
-    if path.suffix == ".json":
+def _from_file(written: str | os.PathLike[str]) -> Scenario:
+    path = Path(written)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
         return Scenario.from_json(path)
-    if path.suffix in {".yaml", ".yml"}:
+    if suffix in {".yaml", ".yml"}:
         return Scenario.from_yaml(path)
     raise ScenarioError(
-        f"scenario = '{path}': neither a preset (known: {', '.join(presets())}) nor a .yaml or "
-        ".json file"
+        f"scenario = '{written}': neither a preset (known: {', '.join(presets())}) nor a .yaml, "
+        ".yml or .json file"
     )

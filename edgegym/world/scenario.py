@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from edgegym.files import write_text
-from edgegym.world.block import Block
+from edgegym.world.block import Block, CountOrZero
 from edgegym.world.catalogue import Catalogue, Profile, RequestType, family_names
+from edgegym.world.checks import check_scenario
 from edgegym.world.demand import Demand
 from edgegym.world.errors import ScenarioError, scenario_error
 from edgegym.world.forest import Forest, Vertex
@@ -34,12 +35,11 @@ from edgegym.world.operations import (
     Telemetry,
 )
 from edgegym.world.overrides import apply_overrides
+from edgegym.world.yaml import load_yaml
 
 if TYPE_CHECKING:
     from edgegym.world.compiled import World
     from edgegym.world.network import TieredNetwork
-
-_SHARE_TOLERANCE = 1e-6
 
 
 class Scenario(Block):
@@ -91,7 +91,7 @@ class Scenario(Block):
     """Epochs."""
     objective: Objective
     """Reward and target."""
-    evaluation_seeds: tuple[int, ...] = Field(default=tuple(range(10000, 10020)), min_length=1)
+    evaluation_seeds: tuple[CountOrZero, ...] = tuple(range(10000, 10020))
     """Seeds kept for evaluation; training refuses them."""
 
     def __init__(self, **document: Any) -> None:
@@ -106,74 +106,20 @@ class Scenario(Block):
         names = [item.name for item in items]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"{info.field_name}: name '{name}' stands twice; names are unique")
+                raise ValueError(f"name '{name}' stands twice; names are unique")
         return items
 
     @field_validator("evaluation_seeds")
     @classmethod
     def _distinct_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        if min(seeds) < 0 or len(set(seeds)) < len(seeds):
-            raise ValueError("seeds are distinct and not negative")
+        if not seeds or len(set(seeds)) < len(seeds):
+            raise ValueError(f"got {list(seeds)}: give at least one seed, and each once")
         return seeds
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        self._check_names()
-        self._check_shares()
-        self._check_fit()
+        check_scenario(self)
         return self
-
-    def _check_names(self) -> None:
-        forest = self.catalogue.forest
-        for item in self.request_types:
-            if item.path is not None and item.path not in forest:
-                raise ValueError(
-                    f"request_types.{item.name}.path = '{item.path}': no vertex has this name"
-                )
-        for profile in self.profiles:
-            for vertex in profile.vertices:
-                if vertex not in forest:
-                    raise ValueError(
-                        f"profiles.{profile.name}.vertices: no vertex is named '{vertex}'"
-                    )
-        for modulation in self.demand.modulations:
-            for family in getattr(modulation, "families", None) or ():
-                if family not in self.family_names:
-                    raise ValueError(
-                        f"demand.modulations.{modulation.kind}.families: no request type has the "
-                        f"family '{family}' (known: {', '.join(self.family_names)})"
-                    )
-        for name in self.initial.mix:
-            if name not in self.profile_names:
-                raise ValueError(
-                    f"initial.mix.{name}: no profile has this name "
-                    f"(known: {', '.join(self.profile_names)})"
-                )
-
-    def _check_shares(self) -> None:
-        total = math.fsum(item.share for item in self.request_types)
-        if abs(total - 1) > _SHARE_TOLERANCE:
-            raise ValueError(f"request_types: the shares add up to {total:.9g}; they must add to 1")
-        mix = self.initial.mix
-        if any(share < 0 for share in mix.values()):
-            raise ValueError(f"initial.mix = {mix}: shares must not be negative")
-        if abs(math.fsum(mix.values()) - 1) > _SHARE_TOLERANCE:
-            raise ValueError(
-                f"initial.mix: the shares add up to {math.fsum(mix.values()):.9g}; "
-                "they must add to 1"
-            )
-
-    def _check_fit(self) -> None:
-        usable, runtime = self.hardware.usable_bytes, self.runtime_bytes_per_sequence
-        for profile, state, slots in zip(
-            self.profiles, self.state_bytes, self.concurrency, strict=True
-        ):
-            if slots < 1:
-                raise ValueError(
-                    f"concurrency of profile '{profile.name}' is {max(slots, 0)}: state "
-                    f"{state / 1e9:.3g} GB + one sequence {runtime / 1e9:.3g} GB exceed the usable "
-                    f"memory {usable / 1e9:.3g} GB"
-                )
 
     # Names and sizes
 
@@ -336,7 +282,7 @@ class Scenario(Block):
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> "Scenario":
         """Read a scenario from a YAML file; errors name the file and the field."""
-        return cls._from_text(path, yaml.safe_load, yaml.YAMLError)
+        return cls._from_text(path, load_yaml, yaml.YAMLError)
 
     @classmethod
     def _from_text(cls, path: Any, parse: Any, parse_error: type[Exception]) -> "Scenario":
@@ -350,6 +296,8 @@ class Scenario(Block):
             document = parse(text)
         except parse_error as error:
             raise ScenarioError(f"scenario file {path}: {error}") from None
+        except RecursionError:
+            raise ScenarioError(f"scenario file {path}: nested too deep") from None
         return cls.from_document(document, source=f"scenario file {path}")
 
     @classmethod
@@ -379,7 +327,9 @@ class Scenario(Block):
         ScenarioError
             If a path does not exist or the result is not a valid scenario.
         """
-        return Scenario(**apply_overrides(self.document(), overrides)) if overrides else self
+        if overrides == {}:
+            return self
+        return Scenario(**apply_overrides(self.document(), overrides))
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

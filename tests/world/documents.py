@@ -59,13 +59,17 @@ def _positive(high: float = 1e3) -> st.SearchStrategy[float]:
     return st.floats(1e-6, high)
 
 
+def _duration() -> st.SearchStrategy[float]:
+    return st.floats(1e-3, 1e3)
+
+
 _MODULATIONS = {
     "diurnal": st.fixed_dictionaries(
-        {"kind": st.just("diurnal"), "amplitude": st.floats(0.01, 1), "period_s": _positive()},
-        optional={"phase": st.floats(-2, 2)},
+        {"kind": st.just("diurnal"), "amplitude": st.floats(0.01, 1), "period_s": _duration()},
+        optional={"phase": st.floats(-1, 1)},
     ),
     "drift": st.fixed_dictionaries(
-        {"kind": st.just("drift"), "zipf_exponent": st.floats(0, 3), "period_s": _positive()},
+        {"kind": st.just("drift"), "zipf_exponent": st.floats(0, 3), "period_s": _duration()},
         optional={"families": st.just(["f0"])},
     ),
     "hotspot": st.fixed_dictionaries(
@@ -74,7 +78,7 @@ _MODULATIONS = {
             "concentration": st.floats(0.01, 1),
             "sigma_km": _positive(),
             "orbit_radius_km": st.floats(0, 1),
-            "period_s": _positive(),
+            "period_s": _duration(),
         }
     ),
     "flash_crowd": st.fixed_dictionaries(
@@ -108,14 +112,15 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     weights = draw(st.lists(st.integers(1, 9), min_size=1, max_size=4))
     types = []
     for number, weight in enumerate(weights):
+        path = draw(st.sampled_from([None, *names]))
         item = {
             "name": f"q{number}",
-            "input_tokens": draw(st.integers(1, 5000)),
+            "input_tokens": max(1, depths[path]) + draw(st.integers(0, 5000)),
             "output_tokens": draw(st.integers(1, 500)),
             "family": f"f{draw(st.integers(0, number))}" if number else "f0",
             "share": weight / sum(weights),
         }
-        if path := draw(st.sampled_from([None, *names])):
+        if path is not None:
             item["path"] = path
         if draw(st.booleans()):
             item["ttft_target_s"] = draw(_positive())
@@ -144,7 +149,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "description": draw(st.text(st.characters(codec="utf-8", categories=["L", "P", "Z"]))),
         "region": {
             "width_km": 10.0,
-            "height_km": draw(_positive()),
+            "height_km": draw(st.floats(0.2, 5)),
             "periodic": draw(st.booleans()),
         },
         "nodes": nodes,
@@ -153,6 +158,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "profiles": profiles,
         "hardware": {
             "memory_bytes": 10**16,
+            "runtime_bytes_per_sequence": draw(st.integers(10**11, 10**12)),
             "kv_bytes_per_token": draw(st.integers(1, 10**6)),
             "prefill": {
                 "linear_s": draw(st.floats(0, 1e-3)),
@@ -161,7 +167,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
             },
             "decode": decode,
         },
-        "radio": {"xi": draw(_positive()), "alpha": draw(_positive(5.0)), "base_s": 0.001},
+        "radio": {"xi": draw(_positive()), "alpha": draw(st.floats(0.1, 5)), "base_s": 0.001},
         "demand": demand,
         "routing": draw(
             st.sampled_from(

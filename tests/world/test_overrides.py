@@ -120,3 +120,15 @@ def test_resolve_accepts_names_paths_and_scenarios(scenario, tmp_path):
 def test_resolve_refuses_anything_else(given_value, message):
     with pytest.raises(ScenarioError, match=message):
         resolve_scenario(given_value)
+
+
+def test_another_objective_keeps_the_rest_of_its_block():
+    changed = preset("paper").with_overrides({"objective.kind": "goodput"})
+    assert changed.objective.kind == "goodput"
+    assert changed.objective.ttft_target_s == 0.8
+
+
+@pytest.mark.parametrize("overrides", [[1], "a", 5, {1: 2}])
+def test_what_is_no_mapping_of_paths_is_refused(overrides):
+    with pytest.raises(ScenarioError, match=r"^overrides"):
+        preset("paper").with_overrides(overrides)
