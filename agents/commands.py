@@ -9,7 +9,9 @@ from agents.config import ConfigError, TrainingConfig, parse_setting
 from agents.training import (
     CONFIG_FILE,
     TrainingResult,
+    check_checkpoint_s,
     check_threads,
+    prepare_folder,
     read_run,
     train,
 )
@@ -38,6 +40,7 @@ def run_train(
         If the arguments contradict each other, or the configuration is refused.
     """
     check_threads(threads)
+    check_checkpoint_s(checkpoint_s)
     if (config_file is None) == (resume is None):
         raise ConfigError("give either a configuration to start with, or --resume RUN")
     if resume is not None:
@@ -110,9 +113,10 @@ def run_evaluate(
         )
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    folder = run / "evaluation" if folder is None else folder
+    prepare_folder(folder)
     result = plan.run()
     result.print()
-    folder = run / "evaluation" if folder is None else folder
     result.to_json(folder / "comparison.json")
     result.to_csv(folder / "comparison.csv")
     result.to_html(folder / "comparison.html")

@@ -12,6 +12,7 @@ from edgegym.files import write_text
 from edgegym.world.block import Block
 from edgegym.world.resolve import resolve_scenario
 from edgegym.world.scenario import Scenario
+from edgegym.world.yaml import load_yaml
 
 
 class ConfigError(ValueError):
@@ -80,7 +81,7 @@ class TrainingConfig(Block):
     def from_yaml(cls, path: str | os.PathLike[str]) -> "TrainingConfig":
         """Read a configuration; errors name the file and the field."""
         try:
-            document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            document = load_yaml(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(f"config file {path}: {error.strerror}") from None
         except (UnicodeDecodeError, yaml.YAMLError) as error:
@@ -88,6 +89,11 @@ class TrainingConfig(Block):
         if not isinstance(document, dict):
             raise ConfigError(
                 f"config file {path}: must be a mapping, got {type(document).__name__}"
+            )
+        if "scenario" not in document and "request_types" in document:
+            raise ConfigError(
+                f"config file {path}: is a scenario, but a training configuration is expected, "
+                f"such as those in configs/; one may have 'scenario: {path}'"
             )
         try:
             return cls(**{str(key): value for key, value in document.items()})
@@ -145,7 +151,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not equals or not path.strip():
         raise ConfigError(f"--set {text}: must be path=value, such as total_steps=50000")
     try:
-        return path.strip(), yaml.safe_load(value)
+        return path.strip(), load_yaml(value)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {text}: the value is not YAML: {error}") from None
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from agents.app import DONE, INTERRUPTED
 from agents.commands import check_workers, first_seeds, report_training
 from agents.config import ConfigError, TrainingConfig
-from agents.training import CONFIG_FILE, check_threads, read_run, train
+from agents.training import CONFIG_FILE, check_threads, prepare_folder, read_run, train
 from edgegym.evaluation import Comparison, animate, compare
 
 _BASELINES = ("static", "uniform", "analytic", "analytic_local")
@@ -53,6 +53,7 @@ def run_demo(
     config = TrainingConfig.from_yaml(config_file)
     scenario = config.resolve()
     seeds = first_seeds(scenario, seed_count)
+    prepare_folder(folder)
     _prepare(folder, config, console)
     console.print(
         f"Training an agent on '{scenario.name}' for {config.total_steps:,} steps of "
@@ -85,7 +86,7 @@ def run_demo(
 
 def _prepare(folder: Path, config: TrainingConfig, console: Console) -> None:
     """Make the folder ready: as it is to go on, empty to start over."""
-    if not folder.exists() or not any(folder.iterdir()):
+    if not any(folder.iterdir()):
         return
     if not (folder / CONFIG_FILE).is_file():
         raise ConfigError(f"{folder}: not empty and not of a demo; choose another folder with -o")

@@ -1,5 +1,6 @@
 """Trains a model and keeps it: logs, checkpoints, resumption."""
 
+import math
 import os
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from torch.utils.tensorboard import SummaryWriter
 from agents.config import ConfigError, TrainingConfig
 from agents.reward import BaselinedCoverage
 from agents.seeds import session_seed
+from edgegym.files import make_folder
 from edgegym.sb3 import Manifest, NodeScorerPolicy, ThreadVecEnv, save_model, scorer_kwargs
 from edgegym.sb3.callbacks import (
     Checkpoints,
@@ -74,6 +76,34 @@ def check_threads(threads: int | None) -> None:
         raise ConfigError(f"--threads {threads}: must be at least 1")
 
 
+def check_checkpoint_s(checkpoint_s: float) -> None:
+    """Refuse a time between checkpoints that is not a positive number.
+
+    Raises
+    ------
+    ConfigError
+        Naming it.
+    """
+    if not (math.isfinite(checkpoint_s) and checkpoint_s > 0):
+        raise ConfigError(
+            f"--checkpoint-s {checkpoint_s:g}: must be a positive, finite number of seconds"
+        )
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder of results, before any work is done for them.
+
+    Raises
+    ------
+    ConfigError
+        If it can't be made or written to.
+    """
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise ConfigError(f"-o {folder}: {error.strerror or error}") from error
+
+
 def train(
     config: TrainingConfig,
     folder: Path,
@@ -104,7 +134,7 @@ def train(
     Raises
     ------
     ConfigError
-        If a training seed is kept for evaluation.
+        If a training seed is kept for evaluation, or the folder can't be written to.
     ScenarioError
         If the configured scenario is refused.
     """
@@ -115,7 +145,7 @@ def train(
     reward = _reward(config, scenario)
     threads = min(4, available_cores()) if threads is None else threads
     torch.set_num_threads(threads)
-    folder.mkdir(parents=True, exist_ok=True)
+    prepare_folder(folder)
     config.to_yaml(folder / CONFIG_FILE)
     make = partial(
         gymnasium.make,

@@ -1,11 +1,14 @@
 """Arguments that several commands share."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from edgegym.cli.errors import BadInput
+from edgegym.files import make_folder, refuse_folder
 
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
@@ -43,41 +46,87 @@ def parsed_settings(settings: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
     """Return ``KEY=VALUE`` texts as overrides; values are read as YAML."""
     import yaml
 
+    from edgegym.world.yaml import load_yaml
+
     overrides: dict[str, Any] = {}
     for text in (text for group in settings for text in group):
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise BadInput(f"--set {text}: must be KEY=VALUE, as demand.rate_per_node=4")
         try:
-            overrides[key] = yaml.safe_load(value)
+            overrides[key] = load_yaml(value)
         except yaml.YAMLError:
             raise BadInput(f"--set {text}: the value is not valid YAML") from None
     return overrides
 
 
-def output_folder(path: Path) -> None:
-    """Make a folder for results, so that it can't fail after the work is done.
+def checked_policy(name: str) -> str:
+    """Return the name of a built-in policy.
 
     Raises
     ------
-    OSError
-        If it can't be made, or is a file.
+    BadInput
+        If no policy has that name.
     """
-    path.mkdir(parents=True, exist_ok=True)
+    from edgegym.policies import policies
+
+    if name not in policies():
+        raise BadInput(f"--policy {name}: must be one of {', '.join(policies())}")
+    return name
+
+
+def output_folder(path: Path, files: Sequence[str]) -> None:
+    """Make a folder for results, so that it can't fail after the work is done.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The folder.
+    files : sequence of str
+        What will be written to it.
+
+    Raises
+    ------
+    BadInput
+        If it can't be made or written to, is a file, or a folder has the name of a result.
+    """
+    with _errors_name_output(path):
+        make_folder(path)
+        for name in files:
+            refuse_folder(path / name)
 
 
 def output_file(path: Path, suffix: str) -> None:
-    """Check the name of a result and make its folder.
+    """Check the name of a result.
 
     Raises
     ------
     BadInput
         If the name has another suffix or is that of a folder.
-    OSError
-        If the folder can't be made.
     """
     if path.suffix.lower() != suffix:
         raise BadInput(f"--output {path}: the name must end in {suffix}")
-    if path.is_dir():
-        raise BadInput(f"--output {path}: is a folder")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with _errors_name_output(path):
+        refuse_folder(path)
+
+
+def make_folder_of(path: Path) -> None:
+    """Make the folder of a result, once all else is known to be right.
+
+    Raises
+    ------
+    BadInput
+        If it can't be made or written to.
+    """
+    with _errors_name_output(path):
+        make_folder(path.parent)
+
+
+@contextmanager
+def _errors_name_output(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        where = "" if error.filename in (None, str(path)) else f"{error.filename}: "
+        raise BadInput(f"--output {path}: {where}{reason}") from error

@@ -1,17 +1,26 @@
 """``edgegym compare``: let policies serve the same requests."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import tyro
 
-from edgegym.cli.arguments import ScenarioArgument, SetArgument, chosen_scenario, output_folder
+from edgegym.cli.arguments import (
+    ScenarioArgument,
+    SetArgument,
+    checked_policy,
+    chosen_scenario,
+    output_folder,
+)
 from edgegym.cli.errors import BadInput, checked_input
 
 if TYPE_CHECKING:
     from edgegym.evaluation import Comparison, ComparisonPlan
 
 _DEFAULT_POLICIES = ("static", "uniform", "analytic", "analytic_local")
+_FILES = tuple(f"comparison.{kind}" for kind in ("json", "csv", "png", "html"))
+
+_Value = TypeVar("_Value")
 
 Policies = Annotated[
     tyro.conf.UseAppendAction[tuple[tuple[str, ...], ...]],
@@ -66,7 +75,7 @@ def compare(
     with checked_input():
         plan = _plan(scenario, policy, model, seeds, reference, settings, workers, observe_clock)
         if output is not None:
-            output_folder(output)
+            output_folder(output, _FILES)
     comparison = plan.run(progress)
     comparison.print()
     if output is not None:
@@ -113,30 +122,41 @@ def named_policies(groups: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
     Raises
     ------
     BadInput
-        If a name is not that of a built-in policy.
+        If a name is not that of a built-in policy or stands twice, or the option has none.
     """
-    from edgegym.policies import policies
-
-    names = [name for group in groups for name in group] or list(_DEFAULT_POLICIES)
-    for name in names:
-        if name not in policies():
-            raise BadInput(f"--policy {name}: must be one of {', '.join(policies())}")
-    return {name: name for name in names}
+    names = _listed("--policy", groups) or list(_DEFAULT_POLICIES)
+    return {name: checked_policy(name) for name in names}
 
 
 def labelled_models(groups: tuple[tuple[Path, ...], ...]) -> dict[str, Any]:
     """Return the models of ``--model`` by label: the folder of a ``model.zip``, or the file's name.
 
     Models that would have the same label, or a policy's, are labelled by their whole path.
+
+    Raises
+    ------
+    BadInput
+        If a path stands twice, or the option has none.
     """
     from edgegym.policies import policies
 
-    paths = [path for group in groups for path in group]
+    paths = _listed("--model", groups)
     labels = [_short_label(path) for path in paths]
     return {
         str(path) if labels.count(label) > 1 or label in policies() else label: path
         for label, path in zip(labels, paths, strict=True)
     }
+
+
+def _listed(option: str, groups: tuple[tuple[_Value, ...], ...]) -> list[_Value]:
+    """Return the values of an option that may be repeated and takes several values each time."""
+    if not all(groups):
+        raise BadInput(f"{option}: must have at least one value")
+    values = [value for group in groups for value in group]
+    for value in values:
+        if values.count(value) > 1:
+            raise BadInput(f"{option} {value}: given twice; each is compared once")
+    return values
 
 
 def _short_label(path: Path) -> str:

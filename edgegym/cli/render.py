@@ -5,7 +5,14 @@ from typing import Annotated
 
 import tyro
 
-from edgegym.cli.arguments import ScenarioArgument, SetArgument, chosen_scenario, output_file
+from edgegym.cli.arguments import (
+    ScenarioArgument,
+    SetArgument,
+    checked_policy,
+    chosen_scenario,
+    make_folder_of,
+    output_file,
+)
 from edgegym.cli.errors import BadInput, checked_input
 
 
@@ -50,11 +57,12 @@ def render(
         output_file(output, ".gif")
         world = chosen_scenario(scenario, settings)
         animation = plan_animation(
-            model or policy or "analytic_local",
+            model or checked_policy("analytic_local" if policy is None else policy),
             world,
             seed=world.evaluation_seeds[0] if seed is None else seed,
             epochs=epochs,
             observe_clock=observe_clock,
         )
+        make_folder_of(output)
     animation.write(output, progress)
     print(f"Wrote {output}")

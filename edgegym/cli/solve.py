@@ -1,7 +1,7 @@
 """``edgegym solve``: the analytic model of a scenario's long-run means."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 import tyro
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from edgegym.analytic import Equilibrium, Performance, TieredNetwork
     from edgegym.world.scenario import Scenario
 
+Routing = Literal["load_aware", "queue_unaware", "nearest"]
+
+_ROUTING_OF_KIND: dict[str, Routing] = {
+    "load_aware": "load_aware",
+    "prefix_aware": "queue_unaware",
+    "nearest": "nearest",
+}
+"""The analytic routing for each ``routing.kind`` of a scenario."""
+
 _GB = 1e9
 _QUANTILES = (0.5, 0.9)
 
@@ -22,7 +31,9 @@ _QUANTILES = (0.5, 0.9)
 def solve(
     *,
     scenario: ScenarioArgument = "paper",
-    routing: Literal["load_aware", "queue_unaware", "nearest"] = "load_aware",
+    routing: Annotated[
+        Routing | None, tyro.conf.arg(metavar="{" + ",".join(get_args(Routing)) + "}")
+    ] = None,
     target_s: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None,
     optimize: bool = False,
     budget_gb: Annotated[float | None, tyro.conf.arg(metavar="GB")] = None,
@@ -38,7 +49,7 @@ def solve(
     Parameters
     ----------
     routing
-        How a request finds its node.
+        How a request finds its node; as the scenario's routing.kind without it.
     target_s
         TTFT target; the scenario's objective.ttft_target_s without it.
     optimize
@@ -54,8 +65,12 @@ def solve(
         target = world.objective.ttft_target_s if target_s is None else target_s
         if not (np.isfinite(target) and target > 0):
             raise BadInput(f"--target-s {target_s}: must be a positive number of seconds")
+        if routing is None:
+            routing = _ROUTING_OF_KIND[world.routing.kind]
         if optimize and routing != "load_aware":
-            raise BadInput("--optimize: searches with --routing load_aware only")
+            raise BadInput(
+                f"--optimize: searches with --routing load_aware only, not with {routing}"
+            )
         budget_bytes = _checked_budget(budget_gb, optimize, world)
     console = output_console()
     console.print(

@@ -78,7 +78,9 @@ def scenario(
     try:
         write(built, output)
     except OSError as error:
-        raise ValueError(f"output {output}: can't be written: {error.strerror or error}") from error
+        raise ValueError(
+            f"--output {output}: can't be written: {error.strerror or error}"
+        ) from error
     _print_report(report, output)
 
 
@@ -88,7 +90,7 @@ def _writer(output: Path) -> Callable[[Scenario, Path], None]:
         return Scenario.to_yaml
     if output.suffix == ".json":
         return Scenario.to_json
-    raise ValueError(f"output {output}: must end in .yaml, .yml or .json")
+    raise ValueError(f"--output {output}: must end in .yaml, .yml or .json")
 
 
 def _key_value_table(title: str, rows: dict[str, str]) -> Table:

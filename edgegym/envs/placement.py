@@ -8,7 +8,9 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 
+from edgegym.envs.checks import check_kinds, check_options, check_state
 from edgegym.envs.info import INFO_KEYWORDS, add_epoch, epoch_values, no_episode, no_epoch
+from edgegym.envs.tier_wait import advertised_tier_wait_s
 from edgegym.interface.actions import PlacementActions, write_action_mask
 from edgegym.interface.layout import ObservationLayout
 from edgegym.interface.observation import Observer
@@ -95,7 +97,8 @@ class PlacementEnv(gymnasium.Env):
     ## Episode End
 
     A continuing task: ``terminated`` is always False; ``truncated`` after
-    ``control.horizon_epochs`` epochs.
+    ``control.horizon_epochs`` epochs. Stepping on after that goes on with the same episode, with
+    ``truncated`` True each time: call ``reset()`` for the next one.
 
     ## Arguments
 
@@ -143,6 +146,7 @@ class PlacementEnv(gymnasium.Env):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             known = ", ".join(self.metadata["render_modes"])
             raise ValueError(f"render_mode is {render_mode!r}: it must be None, {known}")
+        check_kinds(observe_clock, reward)
         self.scenario = resolve_scenario(scenario, overrides)
         self.observe_clock = observe_clock
         self.reward = placement_reward(self.scenario, reward)
@@ -155,7 +159,7 @@ class PlacementEnv(gymnasium.Env):
             0.0, 1.0, shape=(self.layout.size,), dtype=np.float32
         )
         self.action_space = gymnasium.spaces.Discrete(self.actions.size)
-        self._tier_wait_s = _advertised_tier_wait_s(self.scenario)
+        self._tier_wait_s = advertised_tier_wait_s(self.scenario)
         self._observer = Observer(self.scenario, self.layout)
         self._fleet: Fleet | None = None
         self._epoch = 0
@@ -212,11 +216,12 @@ class PlacementEnv(gymnasium.Env):
 
         Raises
         ------
+        TypeError
+            If `options` is neither None nor a mapping.
         ValueError
-            If `options` has a key.
+            If it has a key.
         """
-        if options:
-            raise ValueError(f"reset option {next(iter(options))!r} is unknown: there are none")
+        check_options(options)
         super().reset(seed=seed)
         word = int(self.np_random.integers(0, 2**64, dtype=np.uint64))
         fleet = Fleet(self.scenario, seed=word, tier_wait_s=self._tier_wait_s)
@@ -339,17 +344,30 @@ class PlacementEnv(gymnasium.Env):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from :meth:`get_state` of an environment of the same scenario."""
+        """Continue from :meth:`get_state` of an environment of the same scenario.
+
+        A state that is refused changes nothing.
+
+        Raises
+        ------
+        TypeError
+            If the state is no mapping.
+        ValueError
+            If a part of it is missing, or it is of a scenario with other nodes, profiles, types or
+            families.
+        """
+        check_state(state, self.demand_per_s.shape)
         generator, _ = seeding.np_random(0)
         generator.bit_generator.state = state["np_random"]
+        fleet = None
+        if state["fleet"] is not None:
+            fleet = self._fleet
+            if fleet is None:
+                fleet = Fleet(self.scenario, tier_wait_s=self._tier_wait_s)
+            fleet.set_state(state["fleet"])  # refuses before it changes anything
+        self._fleet = fleet
         self._np_random = generator
         self._np_random_seed = state["np_random_seed"]
-        if state["fleet"] is None:
-            self._fleet = None
-        else:
-            if self._fleet is None:
-                self._fleet = Fleet(self.scenario, tier_wait_s=self._tier_wait_s)
-            self._fleet.set_state(state["fleet"])
         self._observer.set_state(state["observer"])
         self._epoch = state["epoch"]
         self._moves = state["moves"]
@@ -388,13 +406,3 @@ class PlacementEnv(gymnasium.Env):
     def _show(self) -> None:
         if self.render_mode == "human":
             self._make_renderer().show(self.fleet, self.demand_per_s)
-
-
-def _advertised_tier_wait_s(scenario: Scenario) -> "NDArray[np.float64] | None":
-    """Return the analytic wait of each profile if the router advertises it, ``[S]``."""
-    routing = scenario.routing
-    if routing.kind != "load_aware" or routing.advertised_wait != "tier":
-        return None
-    from edgegym.analytic import solve_equilibrium
-
-    return np.asarray(solve_equilibrium(scenario.tiered_network()).mean_wait_s, dtype=np.float64)

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import reprlib
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -16,7 +17,8 @@ HEADER = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 _TIMESTAMP = re.compile(
     r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})?", re.ASCII
 )
-_DIGITS = re.compile(r"\d{1,15}", re.ASCII)
+_MOST_DIGITS = 15
+_DIGITS = re.compile(rf"\d{{1,{_MOST_DIGITS}}}", re.ASCII)
 
 
 def is_azure_header(text: str) -> bool:
@@ -108,5 +110,8 @@ def _fields(text: str) -> tuple[datetime, int, int]:
 
 def _tokens(column: str, value: str, least: int) -> int:
     if not _DIGITS.fullmatch(value) or int(value) < least:
-        raise ValueError(f"{column} = {value!r}: must be an integer, at least {least}")
+        raise ValueError(
+            f"{column} = {reprlib.repr(value)}: must be an integer, at least {least}, of at most "
+            f"{_MOST_DIGITS} digits"
+        )
     return int(value)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -93,11 +94,18 @@ def _fields(text: str) -> tuple[Any, Any, Any, Any]:
 def _check_request(timestamp: Any, length: Any, output: Any, hashes: Any) -> None:
     # type() rather than isinstance(): JSON's true and false are integers to isinstance.
     if type(timestamp) not in (int, float) or not 0 <= timestamp <= _LARGEST:
-        raise ValueError(f"timestamp = {timestamp!r}: must be a number of milliseconds, at least 0")
+        raise ValueError(
+            f"timestamp = {reprlib.repr(timestamp)}: must be a number of milliseconds, "
+            f"0 to {_LARGEST}"
+        )
     if type(length) is not int or not 1 <= length <= _LARGEST:
-        raise ValueError(f"input_length = {length!r}: must be an integer, at least 1")
+        raise ValueError(
+            f"input_length = {reprlib.repr(length)}: must be an integer, 1 to {_LARGEST}"
+        )
     if type(output) is not int or not 0 <= output <= _LARGEST:
-        raise ValueError(f"output_length = {output!r}: must be an integer, at least 0")
+        raise ValueError(
+            f"output_length = {reprlib.repr(output)}: must be an integer, 0 to {_LARGEST}"
+        )
     if type(hashes) is not list:
         raise ValueError(f"hash_ids is a {type(hashes).__name__}: must be a list of integers")
     expected = -(-length // BLOCK_TOKENS)
@@ -108,4 +116,6 @@ def _check_request(timestamp: Any, length: Any, output: Any, hashes: Any) -> Non
         )
     for position, block in enumerate(hashes):
         if type(block) is not int or not 0 <= block <= _LARGEST:
-            raise ValueError(f"hash_ids[{position}] = {block!r}: must be an integer, at least 0")
+            raise ValueError(
+                f"hash_ids[{position}] = {reprlib.repr(block)}: must be an integer, 0 to {_LARGEST}"
+            )

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+MOST_NODES = 1_000_000
+MOST_RATE_PER_NODE = 1e6
 _POSITIVE = (
     "rate_per_node",
     "side_km",
@@ -26,25 +28,26 @@ class BuildOptions:
     hardware: str = "llama-3.1-8b@l40s"
     """Hardware preset of every node."""
     rate_per_node: float | None = None
-    """Requests per second and node; by default the trace's rate divided by the nodes."""
+    """Requests per second and node, at most 1e6; by default the trace's rate divided by the
+    nodes."""
     families: int = 8
-    """Most families, the one of requests without a chosen prefix included."""
+    """Most families, the one of requests without a chosen prefix included; at least 2."""
     profiles: int = 16
-    """Most profiles, the empty one included."""
+    """Most profiles, the empty one included; at least 2."""
     types: int = 64
-    """Most request types."""
+    """Most request types; at least 2."""
     shared_prefix_tokens: int | None = None
     """For traces without prefixes: tokens of a prefix that longer prompts are taken to share."""
     nodes: int = 25
-    """Number of nodes."""
+    """Number of nodes, 1 to 1,000,000."""
     side_km: float | None = None
     """Side of the square region, km; by default 4 nodes per km²."""
     ttft_target_s: float | None = None
     """TTFT target, seconds; by default the round number at which hits matter most."""
     start_s: float = 0.0
-    """Leave out the requests before this time of the trace."""
+    """Leave out the requests before this time of the trace, seconds."""
     window_s: float | None = None
-    """Use only this much of the trace from ``start_s`` on; by default all that follows."""
+    """Use only so many seconds of the trace from the start on; by default all that follows."""
 
     def __post_init__(self) -> None:
         for field, least in (("families", 2), ("profiles", 2), ("types", 2), ("nodes", 1)):
@@ -54,5 +57,12 @@ class BuildOptions:
             value = getattr(self, field)
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{field} = {value}: must be a positive number")
+        if self.nodes > MOST_NODES:
+            raise ValueError(f"nodes = {self.nodes}: must be at most {MOST_NODES:,}")
+        if self.rate_per_node is not None and self.rate_per_node > MOST_RATE_PER_NODE:
+            raise ValueError(
+                f"rate_per_node = {self.rate_per_node}: must be at most {MOST_RATE_PER_NODE:g} "
+                "requests per second"
+            )
         if not (np.isfinite(self.start_s) and self.start_s >= 0):
             raise ValueError(f"start_s = {self.start_s}: must be a number, at least 0")

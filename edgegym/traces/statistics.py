@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from edgegym.traces.trace import Trace
 from edgegym.traces.trie import BlockTrie, block_trie, shared_prefixes
 
+_MOST_WINDOWS = 10_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class LengthStatistics:
@@ -112,10 +114,17 @@ def trace_statistics(
     Raises
     ------
     ValueError
-        If ``window_s`` is not a positive number or ``num_hottest`` is negative.
+        If ``window_s`` is not a positive number or cuts the trace into more than 10,000,000
+        windows, or ``num_hottest`` is negative.
     """
     if not (window_s > 0 and np.isfinite(window_s)):
         raise ValueError(f"window_s = {window_s}: must be a positive number of seconds")
+    least_s = trace.duration_s / _MOST_WINDOWS
+    if window_s < least_s:
+        raise ValueError(
+            f"window_s = {window_s}: must be at least {least_s:.3g} s for this trace of "
+            f"{trace.duration_s:,.1f} s, which may have {_MOST_WINDOWS:,} windows"
+        )
     if num_hottest < 0:
         raise ValueError(f"num_hottest = {num_hottest}: must be at least 0")
     return TraceStatistics(

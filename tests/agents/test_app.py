@@ -11,6 +11,7 @@ import pytest
 from agents.app import main
 from edgegym.sb3 import Manifest, load_model
 from edgegym.sb3.callbacks import latest_checkpoint
+from edgegym.world import preset
 
 CLONE = Path(__file__).parents[2]
 ENDLESS = ["--set", "total_steps=1_000_000_000", "--threads", "1"]
@@ -49,7 +50,7 @@ def wait_for(condition, process, seconds=400.0):
 
 def test_killed_training_resumes(start, config_file, tmp_path, capsys):
     folder = tmp_path / "run"
-    process = start("train", config_file, "-o", folder, "--checkpoint-s", "0", *ENDLESS)
+    process = start("train", config_file, "-o", folder, "--checkpoint-s", "0.001", *ENDLESS)
     seen = set()
 
     def several():
@@ -74,7 +75,7 @@ def test_killed_training_resumes(start, config_file, tmp_path, capsys):
 
 def test_ctrl_c_ends_training_with_130(start, config_file, tmp_path):
     folder = tmp_path / "run"
-    process = start("train", config_file, "-o", folder, "--checkpoint-s", "0", *ENDLESS)
+    process = start("train", config_file, "-o", folder, "--checkpoint-s", "0.001", *ENDLESS)
     wait_for(lambda: any(folder.glob("checkpoint-*.zip")), process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
@@ -113,12 +114,17 @@ def test_train_then_evaluate(config_file, tmp_path, capsys):
         (["train", "{config}", "--set", "scenario=nowhere"], "neither a preset"),
         (["train", "{config}", "--seed", "10000"], "keeps 10000 for evaluation"),
         (["train", "{config}", "--threads", "0"], "--threads 0: must be at least 1"),
+        (["train", "{config}", "--checkpoint-s", "nan"], "--checkpoint-s nan: must be a positive"),
+        (["train", "{config}", "--checkpoint-s", "inf"], "--checkpoint-s inf: must be a positive"),
+        (["train", "{config}", "--checkpoint-s", "0"], "--checkpoint-s 0: must be a positive"),
+        (["train", "{config}", "-o", "{config}/x"], "tiny.yaml/x: Not a directory"),
         (["train", "--resume", "{folder}"], "not the folder of a training run"),
         (["train", "--resume", "{folder}", "--seed", "3"], "leave out --seed, -o"),
         (["train", "--resume", "{folder}", "--set", "num_envs=3"], "only total_steps can change"),
         (["evaluate", "{folder}", "--workers", "0"], "--workers 0: must be at least 1"),
         (["evaluate", "{folder}"], "there is no such model"),
         (["demo", "-o", "{folder}", "--config", "{config}"], "not empty and not of a demo"),
+        (["demo", "-o", "{config}", "--config", "{config}"], "is a file, not a folder"),
         (["demo", "--config", "{config}", "--seeds", "99"], "has 20 evaluation seeds"),
     ],
 )
@@ -135,8 +141,16 @@ def test_bad_input_is_explained_and_ends_with_2(
     errors = capsys.readouterr().err
     assert message in errors
     assert "Traceback" not in errors
+    assert "Training" not in errors
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after == before
+
+
+def test_a_scenario_in_place_of_a_configuration_is_said(tmp_path, capsys):
+    path = tmp_path / "world.yaml"
+    preset("toy").to_yaml(path)
+    assert main(["train", str(path)]) == 2
+    assert "is a scenario, but a training configuration is expected" in capsys.readouterr().err
 
 
 def test_unknown_command_ends_with_2(capsys):

@@ -122,3 +122,11 @@ def test_training_seeds_are_never_evaluation_seeds():
     assert not set(range(first, first + 16)) & set(kept)
     again = session_seed(0, 4096, 16, {first + 3})
     assert first + 3 not in range(again, again + 16)
+
+
+def test_numbers_and_duplicates_are_read_as_people_mean_them(config, tmp_path):
+    assert config.with_settings(["hyperparameters.gamma=5e-1"]).hyperparameters.gamma == 0.5
+    path = tmp_path / "twice.yaml"
+    path.write_text("scenario: toy\nseed: 1\nseed: 2\n")
+    with pytest.raises(ConfigError, match="seed"):
+        TrainingConfig.from_yaml(path)

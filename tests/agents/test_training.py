@@ -57,7 +57,13 @@ def test_what_a_run_leaves(config, console, tmp_path):
     tags = set(log.Tags()["scalars"])
     names = {f"episode/{key.removeprefix('episode_')}" for key in INFO_KEYWORDS}
     assert names | {"episode/coverage", "episode/mean_ttft_s", "rollout/ep_rew_mean"} <= tags
-    assert sorted(event.step for event in log.Scalars("episode/coverage")) == [40, 80, 120, 160, 200]
+    assert sorted(event.step for event in log.Scalars("episode/coverage")) == [
+        40,
+        80,
+        120,
+        160,
+        200,
+    ]
     assert all(0 <= event.value <= 1 for event in log.Scalars("episode/coverage"))
     assert all(event.value == 20 for event in log.Scalars("rollout/ep_len_mean"))
 
@@ -72,7 +78,13 @@ def test_resumes_where_it_was(config, console, tmp_path):
     after = load_model(folder, "toy").policy.optimizer.state_dict()["state"][0]["step"]
     assert (int(before), int(after)) == (8, 20)
     log = EventAccumulator(str(folder / "tensorboard")).Reload()
-    assert sorted(event.step for event in log.Scalars("episode/coverage")) == [40, 80, 120, 160, 200]
+    assert sorted(event.step for event in log.Scalars("episode/coverage")) == [
+        40,
+        80,
+        120,
+        160,
+        200,
+    ]
     # The requests of an episode follow from its seed: the resumed session met other episodes.
     arrivals = {event.step: event.value for event in log.Scalars("episode/arrivals")}
     assert arrivals[120] != arrivals[40]

@@ -62,6 +62,22 @@ def test_an_output_that_cannot_be_made_is_refused_before_playing(where, tmp_path
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_a_file_in_place_of_the_folder_is_said(tmp_path, capsys):
+    path = tmp_path / "file"
+    path.write_text("mine")
+    assert main(["compare", *SHORT, "--policy", "static", "-o", str(path)]) == 2
+    assert f"--output {path}: is a file, not a folder" in capsys.readouterr().err
+
+
+def test_a_folder_in_place_of_a_result_is_refused_before_playing(tmp_path, capsys):
+    blocked = tmp_path / "comparison.json"
+    blocked.mkdir()
+    assert main(["compare", *SHORT, "--policy", "static", "-o", str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"--output {tmp_path}: {blocked}: is a folder, not a file" in shown.err
+
+
 def test_a_full_disk_at_the_end_is_reported_after_the_table(tmp_path, capsys, monkeypatch):
     def fail(*_, **__):
         raise OSError(28, "No space left on device")

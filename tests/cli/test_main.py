@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +74,8 @@ def test_no_command_is_bad_input(capsys):
     assert "usage: edgegym" in capsys.readouterr().out
 
 
+A_FILE = Path(sys.executable)  # no folder can be made in it
+
 BAD = [
     (["fly"], "command = 'fly': must be one of scenarios, solve, compare"),
     (["scenarios"], "subcommand"),
@@ -86,7 +89,13 @@ BAD = [
     (["scenarios", "show", "toy", "--set", "nodes.count=-3"], "nodes.count = -3"),
     (["scenarios", "show", "toy", "--set", "nodes.cuont=3"], "nodes.cuont: unknown key"),
     (["compare", "--polciy", "static"], "--polciy"),
+    (["scenarios", "show", "toy", "--set", "nodes={count: 2, count: 3}"], "not valid YAML"),
     (["compare", "--policy", "statik"], "--policy statik: must be one of random, static"),
+    (["compare", "--policy"], "--policy: must have at least one value"),
+    (["compare", "--policy", "static", "--policy", "static"], "--policy static: given twice"),
+    (["compare", "--model"], "--model: must have at least one value"),
+    (["compare", "--model", "a.zip", "a.zip"], "--model a.zip: given twice"),
+    (["compare", "--scenario", "toy", "-o", f"{A_FILE}/x"], f"--output {A_FILE}/x: "),
     (["compare", "--scenario", "toy", "--seeds", "0"], "--seeds 0: must lie in 1..20"),
     (["compare", "--scenario", "toy", "--seeds", "21"], "--seeds 21: must lie in 1..20"),
     (["compare", "--scenario", "toy", "--seeds", "two"], "--seeds"),
@@ -96,6 +105,7 @@ BAD = [
     (["solve", "--routing", "psychic"], "psychic"),
     (["solve", "--target-s", "0"], "--target-s 0.0: must be a positive number"),
     (["solve", "--optimize", "--routing", "nearest"], "--optimize: searches with"),
+    (["solve", "--optimize", "--set", "routing.kind=nearest"], "only, not with nearest"),
     (["solve", "--budget-gb", "3"], "--budget-gb: only with --optimize"),
     (["solve", "--optimize", "--budget-gb", "-1"], "--budget-gb -1.0: must be at least"),
     (["solve", "--set", "radio.xi=0"], "radio.xi = 0"),
@@ -103,7 +113,14 @@ BAD = [
     (["render", "-o", "a.png"], "--output a.png: the name must end in .gif"),
     (["render", "-o", "a.gif", "--policy", "a", "--model", "b"], "--policy and --model"),
     (["render", "--scenario", "toy", "-o", "a.gif", "--epochs", "99"], "epochs = 99"),
-    (["render", "--scenario", "toy", "-o", "a.gif", "--policy", "statik"], "'statik'"),
+    (["render", "--scenario", "toy", "-o", "a.gif", "--policy", "statik"], "--policy statik: must"),
+    (
+        ["render", "--scenario", "toy", "-o", f"{A_FILE}/x.gif"],
+        f"{A_FILE}: is a file, not a folder",
+    ),
+    (["render", "--scenario", "nope", "-o", "new/x.gif"], "scenario = 'nope'"),
+    (["render", "--scenario", "toy", "-o", "."], "--output .: the name must end in .gif"),
+    (["trace", "scenario", "none.jsonl", "-o", "a.txt"], "--output a.txt: must end in"),
     (["bench", "--fast"], "--fast"),
     (["trace", "inspect", "none.jsonl"], "none.jsonl"),
 ]

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from edgegym.analytic import evaluate, solve_equilibrium
 from edgegym.cli import main
 from edgegym.world import preset
@@ -64,3 +66,20 @@ def test_optimize_finds_a_mix_that_is_no_worse(capsys):
     given, best = map(float, re.findall(r"coverage: share of requests within target +(\S+)", shown))
     assert best > given
     assert "Best mix" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "routing"),
+    [("nearest", "nearest"), ("prefix_aware", "queue_unaware"), ("load_aware", "load_aware")],
+)
+def test_routing_is_the_scenario_s_unless_given(kind, routing, capsys):
+    assert main(["solve", "--set", f"routing.kind={kind}"]) == 0
+    by_scenario = capsys.readouterr().out
+    assert f"{routing} routing" in by_scenario
+    assert main(["solve", "--routing", routing]) == 0
+    assert capsys.readouterr().out == by_scenario
+
+
+def test_numbers_are_read_as_people_write_them(capsys):
+    assert main(["solve", "--set", "demand.request_intensity=4e0"]) == 0
+    assert "4 requests/s/km²" in capsys.readouterr().out

@@ -70,7 +70,7 @@ def test_output_name_is_checked_before_the_trace_is_read(tmp_path):
 
 def test_output_that_can_not_be_written(mooncake, tmp_path):
     (tmp_path / "my.yaml").mkdir()
-    with pytest.raises(ValueError, match=r"my\.yaml: can't be written: Is a directory"):
+    with pytest.raises(ValueError, match=r"my\.yaml: can't be written: is a folder"):
         scenario(mooncake, output=tmp_path / "my.yaml")
     blocked = tmp_path / "file"
     blocked.write_text("")

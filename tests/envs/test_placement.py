@@ -8,10 +8,11 @@ from gymnasium.error import ResetNeeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgegym.envs.checks import STATE_KEYS
 from edgegym.envs.info import EPOCH_KEYS, INFO_KEYWORDS
 from edgegym.envs.placement import PlacementEnv
 from edgegym.interface.reward import CoverageReward
-from edgegym.world import preset, presets
+from edgegym.world import Scenario, ScenarioError, preset, presets
 
 SHORT = {"control.horizon_epochs": 6, "initial.warmup_s": 5.0}
 
@@ -295,6 +296,8 @@ def test_options():
     env.reset(seed=0, options=None)
     with pytest.raises(ValueError, match="reset option 'colour' is unknown"):
         env.reset(seed=0, options={"colour": 1})
+    with pytest.raises(TypeError, match="reset options are 5: they must be None or a mapping"):
+        env.reset(seed=0, options=5)  # pyright: ignore[reportArgumentType]
 
 
 def test_bad_arguments_are_named():
@@ -304,6 +307,45 @@ def test_bad_arguments_are_named():
         PlacementEnv("toy", reward="happiness")
     with pytest.raises(ValueError, match="nowhere"):
         PlacementEnv("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [("observe_clock", "no"), ("observe_clock", 5), ("reward", 5)]
+)
+def test_arguments_of_the_wrong_type_are_named(argument, value):
+    with pytest.raises(TypeError, match=f"{argument} is {value!r}: it must be"):
+        PlacementEnv("toy", **{argument: value})
+
+
+def test_what_is_no_state_is_refused():
+    env = make("toy")
+    env.reset(seed=0)
+    assert tuple(env.get_state()) == STATE_KEYS
+    with pytest.raises(TypeError, match="state is 5: it must be what get_state"):
+        env.set_state(5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"state has no np_random, .*episode_stats: it must be"):
+        env.set_state({})
+
+
+@pytest.mark.parametrize("changed", ["nodes", "profiles", "not started"])
+def test_a_refused_state_changes_nothing(changed):
+    env = make("toy")
+    env.reset(seed=0)
+    before = env.fork()
+    document = env.scenario.document()
+    if changed == "profiles":
+        document["profiles"].append({"name": "again", "vertices": []})
+        other = make(Scenario.from_document(document))
+    else:
+        other = make("toy", **{"nodes.count": 3})
+    if changed != "not started":
+        other.reset(seed=1)
+    with pytest.raises(ValueError, match=r"state\b.*: this"):
+        env.set_state(other.get_state())
+    env.reset()
+    before.reset()
+    rngs = np.random.default_rng(0), np.random.default_rng(0)
+    assert_same(trace(env, rngs[0], 3), trace(before, rngs[1], 3))
 
 
 def test_reward_strategies_and_migration_price():
@@ -368,6 +410,13 @@ def test_tier_waits_are_advertised():
     assert (env.fleet.state.tier_wait_s[0] > 0.0).any()
     *_, info = env.step(env.actions.no_op)
     assert info["hits"] > 0
+
+
+def test_tier_waits_of_an_overload_are_refused():
+    overload = {"routing.advertised_wait": "tier", "demand.rate_per_node": 500.0}
+    message = r"routing.advertised_wait = 'tier': .*demand.rate_per_node = 500 has no stable"
+    with pytest.raises(ScenarioError, match=message):
+        make(**overload)
 
 
 def test_docstring_example_runs(capsys):

@@ -204,6 +204,8 @@ def test_unknown_hardware(tmp_path):
         ("profiles", 1),
         ("families", 0),
         ("nodes", 0),
+        ("nodes", 10**20),
+        ("rate_per_node", 1e7),
         ("rate_per_node", 0.0),
         ("rate_per_node", float("nan")),
         ("ttft_target_s", -1.0),

@@ -89,6 +89,7 @@ def without(key):
         (request(10, 600, 5, "ab"), "hash_ids is a str"),
         (request(10, 600, 5, [1, "b"]), r"hash_ids\[1\] = 'b': must be"),
         (request(10, 600, 5, [-1, 2]), r"hash_ids\[0\] = -1: must be"),
+        (request(10, 600, 5, [10**99, 2]), rf"hash_ids\[0\] = 10+\.\.\.0+: .* 0 to {2**53}"),
     ],
 )
 def test_bad_mooncake_line_is_named(tmp_path, bad, message):

@@ -86,6 +86,13 @@ def test_azure_has_no_reuse_to_measure(azure_file):
     assert statistics.input.p99 >= statistics.input.p90 >= statistics.input.p50 > 0
 
 
+@pytest.mark.parametrize("window_s", [1e-300, 1e-9])
+def test_too_many_windows(tmp_path, window_s):
+    trace = read_trace(write_lines(tmp_path / "t", mooncake_lines()))
+    with pytest.raises(ValueError, match=r"window_s = .*: must be at least .* 10,000,000 windows"):
+        trace_statistics(trace, window_s=window_s)
+
+
 @pytest.mark.parametrize("window_s", [0.0, -1.0, float("nan"), float("inf")])
 def test_bad_window(tmp_path, window_s):
     trace = read_trace(write_lines(tmp_path / "t", mooncake_lines(5)))
