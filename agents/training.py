@@ -1,7 +1,6 @@
 """Trains a model and keeps it: logs, checkpoints, resumption."""
 
 import math
-import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,13 +54,6 @@ class TrainingResult:
     steps: int
     steps_per_s: float
     finished: bool
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def check_threads(threads: int | None) -> None:
@@ -143,7 +135,8 @@ def train(
     steps = 0 if found is None else found[1].steps
     seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
     reward = _reward(config, scenario)
-    threads = min(4, available_cores()) if threads is None else threads
+    # More threads are not faster with networks this small, and would change the last bits.
+    threads = 1 if threads is None else threads
     torch.set_num_threads(threads)
     prepare_folder(folder)
     config.to_yaml(folder / CONFIG_FILE)
