@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic.quadrature import law, moments, rule
 from edgegym.jit import kernel
-from edgegym.world.network import TieredNetwork
+from edgegym.world.network import TieredNetwork, checked_numbers, checked_whole
 
 FloatArray = NDArray[np.float64]
 
 FINE_NODES = 64
+_MOST_NODES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +45,22 @@ def type_costs(net: TieredNetwork, wait_s: FloatArray) -> FloatArray:
     return np.ascontiguousarray(costs.T)
 
 
-def checked_wait(net: TieredNetwork, wait_s: ArrayLike) -> FloatArray:
+def check_network(net: object) -> None:
+    """Refuse what is no network."""
+    if not isinstance(net, TieredNetwork):
+        raise TypeError(f"net is {net!r}: must be a TieredNetwork")
+
+
+def checked_wait(net: TieredNetwork, wait_s: ArrayLike, name: str = "wait_s") -> FloatArray:
     """Return advertised waits as float64 ``[S]``, or say what is wrong with them."""
-    wait = np.array(wait_s, dtype=np.float64)
+    check_network(net)
+    wait = checked_numbers(name, wait_s, "[S]")
     if wait.shape != (net.num_profiles,):
         raise ValueError(
-            f"wait has shape {wait.shape}: must be [S] with shape ({net.num_profiles},)"
+            f"{name} has shape {wait.shape}: must be [S] with shape ({net.num_profiles},)"
         )
     if not (np.isfinite(wait).all() and (wait >= 0).all()):
-        raise ValueError(f"wait is {wait}: advertised waits must be finite and at least 0")
+        raise ValueError(f"{name} is {wait}: advertised waits must be finite and at least 0")
     return wait
 
 
@@ -108,10 +116,11 @@ def association_law(net: TieredNetwork, wait_s: ArrayLike, nodes: int = FINE_NOD
     Raises
     ------
     ValueError
-        If `wait_s` has another shape or is negative or not finite, or `nodes` is below 2.
+        If `wait_s` has another shape or is negative or not finite, or `nodes` is not 2 to 1000.
+    TypeError
+        If `net` is no network.
     """
-    if nodes < 2:
-        raise ValueError(f"nodes is {nodes}: must be at least 2")
+    nodes = checked_whole("nodes", nodes, 2, _MOST_NODES)
     costs = type_costs(net, checked_wait(net, wait_s))
     share, distance, radio = (np.empty(costs.shape) for _ in range(3))
     points, weights = rule(net.radio_alpha, nodes)

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.world.network import TieredNetwork
+from edgegym.world.network import TieredNetwork, checked_number, checked_numbers
 
 FloatArray = NDArray[np.float64]
 
 _SLACK = 1e-9
 _BISECTIONS = 200
+_LEAST_SHARE = 1e-12
+_LARGEST = 1e30
 
 
 def _bound(name: str, value: ArrayLike | None, default: float, size: int) -> FloatArray:
-    bound = np.array(default if value is None else value, dtype=np.float64)
+    bound = checked_numbers(name, default if value is None else value, "[S] or one for all")
     if bound.shape not in ((), (size,)):
         raise ValueError(f"{name} has shape {bound.shape}: must be a number or [S] = ({size},)")
     bound = np.broadcast_to(bound, (size,)).copy()
@@ -83,16 +85,16 @@ class MixConstraints:
         if budget_bytes is not None:
             if net.state_bytes is None:
                 raise ValueError("budget_bytes is given: the network must have state_bytes")
-            if not budget_bytes >= 0:
-                raise ValueError(f"budget_bytes is {budget_bytes!r}: must be at least 0")
+            budget_bytes = checked_number("budget_bytes", budget_bytes, 0.0, _LARGEST)
             cheapest = _cheapest(net.state_bytes, low, high)
             if cheapest > budget_bytes * (1 + _SLACK):
                 raise ValueError(
                     f"budget_bytes is {budget_bytes:g}: the cheapest mix within the bounds "
                     f"holds {cheapest:g} bytes per node"
                 )
-            if budget_bytes > 0:
-                weight = net.state_bytes / float(budget_bytes)
+            # Below that, the budget is one of nothing: shares are not told apart any finer.
+            if budget_bytes > _LEAST_SHARE * net.state_bytes.max():
+                weight = net.state_bytes / budget_bytes
             else:
                 high = np.where(net.state_bytes > 0, low, high)
         return cls(low, high, weight)

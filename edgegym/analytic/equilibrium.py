@@ -10,6 +10,7 @@ from edgegym.analytic import fixed_point
 from edgegym.analytic.association import (
     FINE_NODES,
     association_probability,
+    check_network,
     checked_wait,
     nearest_association,
 )
@@ -17,7 +18,12 @@ from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
 from edgegym.analytic.tier_map import Tiers, knee_units
 from edgegym.jit import kernel
-from edgegym.world.network import TieredNetwork
+from edgegym.world.network import (
+    TieredNetwork,
+    checked_choice,
+    checked_number,
+    checked_whole,
+)
 
 FloatArray = NDArray[np.float64]
 Policy = Literal["load_aware", "queue_unaware", "nearest"]
@@ -26,6 +32,7 @@ Method = Literal["newton", "damped"]
 COARSE_NODES = 16
 TOLERANCE = 1e-9
 _ROUNDS = 60
+_MOST_ITERATIONS = 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +239,8 @@ def _describe(
 def _start_wait(net: TieredNetwork, start: "Equilibrium | ArrayLike | None") -> FloatArray | None:
     if start is None:
         return None
-    return checked_wait(net, start.assumed_wait_s if isinstance(start, Equilibrium) else start)
+    wait = start.assumed_wait_s if isinstance(start, Equilibrium) else start
+    return checked_wait(net, wait, "start")
 
 
 def _newton_wait(
@@ -301,11 +309,11 @@ def solve_equilibrium(
     start : Equilibrium or array_like [S], optional
         Waits to start from.
     tolerance : float
-        Residual that counts as converged.
+        Residual that counts as converged, above 0 and at most 1.
     damping : float
         Weight of the new waits in the damped iteration, above 0 and at most 1.
     max_iterations : int
-        Most steps of the damped iteration.
+        Most steps of the damped iteration, up to 1,000,000.
 
     Returns
     -------
@@ -316,17 +324,15 @@ def solve_equilibrium(
     ------
     ValueError
         If an argument breaks its rule.
+    TypeError
+        If `net` is no network.
     """
-    if policy not in get_args(Policy):
-        raise ValueError(f"policy is {policy!r}: must be one of {', '.join(get_args(Policy))}")
-    if method not in get_args(Method):
-        raise ValueError(f"method is {method!r}: must be one of {', '.join(get_args(Method))}")
-    if not tolerance > 0:
-        raise ValueError(f"tolerance is {tolerance!r}: must be greater than 0")
-    if not 0 < damping <= 1:
-        raise ValueError(f"damping is {damping!r}: must be greater than 0 and at most 1")
-    if max_iterations < 1:
-        raise ValueError(f"max_iterations is {max_iterations!r}: must be at least 1")
+    check_network(net)
+    checked_choice("policy", policy, get_args(Policy))
+    checked_choice("method", method, get_args(Method))
+    tolerance = checked_number("tolerance", tolerance, 0.0, 1.0, strict=True)
+    damping = checked_number("damping", damping, 0.0, 1.0, strict=True)
+    max_iterations = checked_whole("max_iterations", max_iterations, 1, _MOST_ITERATIONS)
     first = _start_wait(net, start)
     iterations = 0
     saturated = np.zeros(net.num_profiles, np.bool_)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from edgegym.analytic.association import (
     FINE_NODES,
     association_law,
+    check_network,
     nearest_association,
     nearest_density,
     type_costs,
@@ -16,9 +17,11 @@ from edgegym.analytic.association import (
 from edgegym.analytic.equilibrium import Equilibrium
 from edgegym.analytic.quadrature import covered, rule
 from edgegym.jit import kernel
-from edgegym.world.network import TieredNetwork
+from edgegym.world.network import TieredNetwork, checked_number, checked_numbers
 
 FloatArray = NDArray[np.float64]
+
+_LONGEST_S = 1e12
 
 
 @kernel
@@ -104,13 +107,16 @@ def wait_tail(net: TieredNetwork, eq: Equilibrium) -> tuple[FloatArray, FloatArr
 
 def checked_target(net: TieredNetwork, ttft_target_s: ArrayLike) -> FloatArray:
     """Return the TTFT target per type ``[Q]``, or say what is wrong with it."""
-    target = np.array(ttft_target_s, dtype=np.float64)
+    target = checked_numbers("ttft_target_s", ttft_target_s, "or one for all")
     if target.shape not in ((), (net.num_types,)):
         raise ValueError(
             f"ttft_target_s has shape {target.shape}: must be a number or [Q] = ({net.num_types},)"
         )
-    if not (np.isfinite(target).all() and (target >= 0).all()):
-        raise ValueError(f"ttft_target_s is {ttft_target_s}: must be finite and at least 0")
+    if not ((target >= 0) & (target <= _LONGEST_S)).all():
+        raise ValueError(
+            f"ttft_target_s is {ttft_target_s}: must be finite and at least 0, "
+            f"at most {_LONGEST_S:g}"
+        )
     return np.broadcast_to(target, (net.num_types,)).copy()
 
 
@@ -164,8 +170,9 @@ class Performance:
         ValueError
             If `reliability` is not between 0 and 1.
         """
-        if not 0 < reliability < 1:
-            raise ValueError(f"reliability is {reliability!r}: must be between 0 and 1")
+        reliability = checked_number("reliability", reliability, 0.0, 1.0, strict=True)
+        if reliability == 1.0:
+            raise ValueError("reliability is 1.0: must be less than 1")
         return _ttft_quantile(self._net, self._eq, reliability)
 
 
@@ -225,6 +232,25 @@ def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> f
     return root_scalar(shortfall, bracket=(low, high), xtol=1e-13, rtol=1e-13).root
 
 
+def _check_belongs(net: TieredNetwork, eq: Equilibrium) -> None:
+    """Refuse an equilibrium whose loads are not those of the network."""
+    if not isinstance(eq, Equilibrium):
+        raise TypeError(f"eq is {eq!r}: must be an Equilibrium")
+    if eq.association.shape != net.prefill_s.shape:
+        raise ValueError(
+            f"eq.association has shape {eq.association.shape}: "
+            f"must be that of the network, {net.prefill_s.shape}"
+        )
+    per_km2 = net.request_intensity * (eq.association * net.type_probabilities)
+    offered = (per_km2 * net.occupancy_s).sum(axis=1)
+    carried = net.tier_density * eq.utilization * net.concurrency
+    if not np.allclose(carried, offered, rtol=1e-6, atol=0.0):
+        raise ValueError(
+            f"eq.utilization is {eq.utilization}: the network's tiers have other loads; "
+            "eq must be solved for this network"
+        )
+
+
 def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> Performance:
     """Return the service that a fleet delivers in an equilibrium.
 
@@ -246,14 +272,14 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     Raises
     ------
     ValueError
-        If the target is negative or has another shape, or `eq` belongs to another network.
+        If the target is negative or has another shape, or `eq` has the shape or the loads of
+        another network.
+    TypeError
+        If `net` is no network or `eq` no equilibrium.
     """
+    check_network(net)
     target = checked_target(net, ttft_target_s)
-    if eq.association.shape != net.prefill_s.shape:
-        raise ValueError(
-            f"eq.association has shape {eq.association.shape}: "
-            f"must be that of the network, {net.prefill_s.shape}"
-        )
+    _check_belongs(net, eq)
     law = (
         nearest_association(net)
         if eq.policy == "nearest"

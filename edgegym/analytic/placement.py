@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic import fixed_point
+from edgegym.analytic.association import check_network
 from edgegym.analytic.constraints import MixConstraints
 from edgegym.analytic.equilibrium import (
     COARSE_NODES,
@@ -23,7 +24,13 @@ from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
 from edgegym.analytic.tier_map import Tiers, evaluate_map, tier_loads
 from edgegym.jit import kernel
-from edgegym.world.network import TieredNetwork
+from edgegym.world.network import (
+    TieredNetwork,
+    checked_choice,
+    checked_number,
+    checked_numbers,
+    checked_whole,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -36,7 +43,10 @@ _ROUNDS = 20
 # Share that an empty profile gets while neighbours are compared: its queue is then well defined.
 _SEED_SHARE = 1e-6
 _LEAST_GAIN = 1e-7
+_ROUNDING = 1e-9
 _COMPARED = 3
+_LEAST_STEP = 1e-8
+_MOST = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +307,7 @@ def optimize_placement(
         Where to start; the nearest allowed mix is taken. A result also gives the waits to start
         from.
     step : float
-        Mass moved at a time: 1/N for a fleet of N nodes.
+        Mass moved at a time, from 1e-8 to 1: 1/N for a fleet of N nodes.
     screen : int
         Neighbours solved before the search gives up; S(S-1) makes it exhaustive.
     max_moves : int, optional
@@ -311,15 +321,15 @@ def optimize_placement(
     ------
     ValueError
         If an argument breaks its rule, or no mix satisfies the constraints.
+    TypeError
+        If `net` is no network.
     """
-    if method != "exchange":
-        raise ValueError(f"method is {method!r}: must be 'exchange'")
-    if not 0 < step <= 1:
-        raise ValueError(f"step is {step!r}: must be greater than 0 and at most 1")
-    if screen < 1:
-        raise ValueError(f"screen is {screen!r}: must be at least 1")
-    if max_moves is not None and max_moves < 0:
-        raise ValueError(f"max_moves is {max_moves!r}: must be at least 0")
+    check_network(net)
+    checked_choice("method", method, ("exchange",))
+    step = checked_number("step", step, _LEAST_STEP, 1.0)
+    screen = checked_whole("screen", screen, 1, _MOST)
+    if max_moves is not None:
+        max_moves = checked_whole("max_moves", max_moves, 0, _MOST)
     present = net.type_probabilities > 0
     target = checked_target(net, ttft_target_s)
     constraints = MixConstraints.for_network(net, budget_bytes, minimum, maximum)
@@ -343,14 +353,18 @@ def _start(
     net: TieredNetwork, start: "PlacementResult | ArrayLike | None"
 ) -> tuple[FloatArray, FloatArray]:
     """Return the mix and the waits to start from."""
-    nothing = np.zeros(net.num_profiles)
+    wait = np.zeros(net.num_profiles)
     if start is None:
-        return net.profile_probabilities, nothing
+        return net.profile_probabilities, wait
+    shares: ArrayLike
     if isinstance(start, PlacementResult):
-        return start.probabilities, start.equilibrium.assumed_wait_s
-    mix = np.array(start, dtype=np.float64)
-    if mix.shape != (net.num_profiles,) or not np.isfinite(mix).all():
+        shares, wait = start.probabilities, start.equilibrium.assumed_wait_s
+    else:
+        shares = start
+    mix = checked_numbers("start", shares, "[S]")
+    within = (mix >= -_ROUNDING) & (mix <= 1 + _ROUNDING)
+    if mix.shape != (net.num_profiles,) or not within.all():
         raise ValueError(
-            f"start is {start!r}: must be {net.num_profiles} finite shares, one per profile"
+            f"start is {shares!r}: must be {net.num_profiles} shares from 0 to 1, one per profile"
         )
-    return mix, nothing
+    return mix, wait

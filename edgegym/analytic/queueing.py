@@ -3,6 +3,11 @@
 import math
 
 from edgegym.jit import kernel
+from edgegym.world.network import checked_number, checked_whole
+
+# The recursion takes a step per server.
+_MOST_SERVERS = 10**8
+_LARGEST = 1e150
 
 
 @kernel
@@ -33,25 +38,19 @@ def delay_probability(servers, load):
 
 
 def _checked(servers: int, load: float, name: str) -> tuple[int, float]:
-    if int(servers) != servers or servers < 1:
-        raise ValueError(f"servers is {servers!r}: must be a whole number of at least 1")
-    if not (math.isfinite(load) and load >= 0):
-        raise ValueError(f"{name} is {load!r}: must be finite and at least 0")
-    return int(servers), float(load)
+    servers = checked_whole("servers", servers, 1, _MOST_SERVERS)
+    return servers, checked_number(name, load, 0.0, _LARGEST)
 
 
 def _checked_rates(servers: int, arrival_rate: float, service_rate: float) -> tuple[int, float]:
-    if not (math.isfinite(service_rate) and service_rate > 0):
-        raise ValueError(f"service_rate is {service_rate!r}: must be finite and greater than 0")
+    service_rate = checked_number("service_rate", service_rate, 0.0, _LARGEST, strict=True)
     servers, arrival_rate = _checked(servers, arrival_rate, "arrival_rate")
     return servers, arrival_rate / service_rate
 
 
 def _wait_scale(service_scv: float) -> float:
     """Return the factor by which waits differ from those of exponential service (Allen-Cunneen)."""
-    if not (math.isfinite(service_scv) and service_scv >= 0):
-        raise ValueError(f"service_scv is {service_scv!r}: must be finite and at least 0")
-    return (1.0 + service_scv) / 2.0
+    return (1.0 + checked_number("service_scv", service_scv, 0.0, _LARGEST)) / 2.0
 
 
 def erlang_b(servers: int, load: float) -> float:
@@ -60,7 +59,7 @@ def erlang_b(servers: int, load: float) -> float:
     Parameters
     ----------
     servers : int
-        At least 1; 10,000 and more are fine.
+        From 1 to 1e8.
     load : float
         Offered load a = arrival rate / service rate, at least 0.
 
@@ -150,8 +149,8 @@ def wait_cdf(
     ValueError
         If an argument breaks its rule.
     """
-    if math.isnan(wait_s):
-        raise ValueError("wait_s is nan: must be a number")
+    if isinstance(wait_s, bool | str) or math.isnan(wait_s):
+        raise ValueError(f"wait_s is {wait_s!r}: must be a number")
     servers, load = _checked_rates(servers, arrival_rate, service_rate)
     scale = _wait_scale(service_scv)
     if load >= servers or wait_s < 0:

@@ -18,6 +18,12 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _PROBABILITY_TOLERANCE = 1e-9
+# Far beyond every real fleet, and within what the integrals can tell apart.
+_SMALLEST, _LARGEST = 1e-12, 1e12
+_LEAST_ALPHA, _LARGEST_ALPHA = 0.1, 100.0
+_LONGEST_S = 1e9
+_MOST_SLOTS = 10**6
+_MOST_BYTES = 10**18
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -25,25 +31,59 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _scalar(name: str, value: Any, *, minimum: float, strict: bool = False) -> float:
-    """Return `value` as a finite float at least (or above) `minimum`, or say what is wrong."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} is {value!r}: must be a number") from None
-    above = number > minimum if strict else number >= minimum
-    if not (math.isfinite(number) and above):
+def checked_number(
+    name: str, value: Any, minimum: float, maximum: float, *, strict: bool = False
+) -> float:
+    """Return `value` as a float from (or above) `minimum` to `maximum`, or say what is wrong."""
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        if not (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf"):
+            raise ValueError(f"{name} is {value!r}: must be a number")
+        value = value.item()
+    above = value > minimum if strict else value >= minimum
+    if not (above and value <= maximum):
         rule = "greater than" if strict else "at least"
-        raise ValueError(f"{name} is {value!r}: must be finite and {rule} {minimum:g}")
-    return number
+        raise ValueError(
+            f"{name} is {value!r}: must be finite and {rule} {minimum:g}, at most {maximum:g}"
+        )
+    return float(value)
 
 
-def _array(name: str, value: Any, shape: tuple[int | None, ...], axes: str) -> FloatArray:
-    """Return a float64 copy of `value` with this shape (None: any length above 0)."""
+def checked_whole(name: str, value: Any, minimum: int, maximum: int) -> int:
+    """Return `value` as an int from `minimum` to `maximum`, or say what is wrong with it."""
+    whole = isinstance(value, int | np.integer) or (
+        isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value)
+    )
+    if isinstance(value, bool) or not whole or not minimum <= value <= maximum:
+        raise ValueError(
+            f"{name} is {value!r}: must be a whole number of at least {minimum}, at most {maximum}"
+        )
+    return int(value)
+
+
+def checked_choice(name: str, value: Any, options: tuple[str, ...]) -> None:
+    """Refuse what is not one of these words."""
+    if not (isinstance(value, str) and value in options):
+        raise ValueError(f"{name} is {value!r}: must be one of {', '.join(options)}")
+
+
+def checked_numbers(name: str, value: Any, axes: str, *, kinds: str = "iuf") -> FloatArray:
+    """Return a float64 copy of an array of numbers; text and truth values are none."""
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.asarray(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} is {value!r}: must be an array of numbers {axes}") from None
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"{name} is {value!r}: must be an array of numbers {axes}")
+    return array.astype(np.float64)
+
+
+def _array(
+    name: str, value: Any, shape: tuple[int | None, ...], axes: str, *, kinds: str = "iuf"
+) -> FloatArray:
+    """Return a float64 copy of `value` with this shape (None: any length above 0)."""
+    array = checked_numbers(name, value, axes, kinds=kinds)
     wrong = array.ndim != len(shape) or any(
         n == 0 or (m is not None and n != m) for n, m in zip(array.shape, shape, strict=False)
     )
@@ -64,7 +104,8 @@ def _require(name: str, array: NDArray[Any], accepted: NDArray[np.bool_], rule: 
 
 def _non_negative(name: str, value: Any, shape: tuple[int | None, ...], axes: str) -> FloatArray:
     array = _array(name, value, shape, axes)
-    _require(name, array, np.isfinite(array) & (array >= 0), "must be finite and at least 0")
+    rule = f"must be finite and at least 0, at most {_LARGEST:g}"
+    _require(name, array, (array >= 0) & (array <= _LARGEST), rule)
     return array
 
 
@@ -76,10 +117,11 @@ def _probabilities(name: str, value: Any, size: int | None, axes: str) -> FloatA
     return array
 
 
-def _whole(name: str, value: Any, size: int, minimum: int) -> IntArray:
+def _whole(name: str, value: Any, size: int, minimum: int, maximum: int) -> IntArray:
     array = _array(name, value, (size,), "[S]")
-    accepted = np.isfinite(array) & (array == np.floor(array)) & (array >= minimum)
-    _require(name, array, accepted, f"must be a whole number of at least {minimum}")
+    accepted = (array == np.floor(array)) & (array >= minimum) & (array <= maximum)
+    rule = f"must be a whole number of at least {minimum}, at most {maximum}"
+    _require(name, array, accepted, rule)
     return array.astype(np.int64)
 
 
@@ -95,13 +137,13 @@ class TieredNetwork:
     Parameters
     ----------
     density_per_km2 : float
-        Nodes per km², greater than 0.
+        Nodes per km², at least 1e-12.
     request_intensity : float
         Requests per second and km².
     profile_probabilities : array_like [S]
         Share of the nodes in each tier; sums to 1.
     concurrency : array_like [S]
-        Requests that a node runs at once, at least 1.
+        Requests that a node runs at once, from 1 to 1,000,000.
     input_tokens : array_like [Q]
         Prompt length, at least 1.
     hit_tokens : array_like [S, Q]
@@ -114,7 +156,8 @@ class TieredNetwork:
     decode_occupancy_s : float or array_like [Q]
         Time in a slot after the first token.
     radio_xi, radio_alpha, radio_base_s : float
-        Radio latency at r km is ``base + xi * r**alpha`` seconds; xi and alpha greater than 0.
+        Radio latency at r km is ``base + xi * r**alpha`` seconds; xi at least 1e-12, alpha
+        from 0.1 to 100.
     attention : {"residual", "context"}
         Whether the new tokens attend to each other only, or also to the cached ones.
     prefill_floor_s : float
@@ -128,6 +171,8 @@ class TieredNetwork:
         Bytes of persistent state of each profile; needed only for memory budgets.
     prefill_s : array_like [S, Q], optional
         Prefill times to use instead of the formula. Afterwards the times in use, either way.
+
+    No number may be above 1e12, no occupancy above 1e9 seconds.
 
     Raises
     ------
@@ -170,16 +215,16 @@ class TieredNetwork:
             given = _non_negative("prefill_s", given_prefill, formula.shape, "[S, Q]")
             self._set("_formula_prefill_s", None)
             self._set("prefill_s", _read_only(given))
-        idle = self.occupancy_s <= 0
-        _require("occupancy_s", self.occupancy_s, ~idle, "prefill plus decode must exceed 0")
+        accepted = (self.occupancy_s > 0) & (self.occupancy_s <= _LONGEST_S)
+        rule = f"prefill plus decode must exceed 0 and be at most {_LONGEST_S:g} s"
+        _require("occupancy_s", self.occupancy_s, accepted, rule)
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     def _validated_scalars(self) -> dict[str, Any]:
-        if self.attention not in ("residual", "context"):
-            raise ValueError(f"attention is {self.attention!r}: must be 'residual' or 'context'")
-        positive = ("density_per_km2", "radio_xi", "radio_alpha")
+        checked_choice("attention", self.attention, ("residual", "context"))
+        positive = ("density_per_km2", "radio_xi")
         non_negative = (
             "request_intensity",
             "prefill_linear_s",
@@ -188,25 +233,28 @@ class TieredNetwork:
             "prefill_floor_s",
             "service_scv",
         )
-        return {
-            name: _scalar(name, getattr(self, name), minimum=0.0, strict=name in positive)
+        scalars = {
+            name: checked_number(
+                name, getattr(self, name), _SMALLEST if name in positive else 0.0, _LARGEST
+            )
             for name in positive + non_negative
         }
+        alpha = checked_number("radio_alpha", self.radio_alpha, _LEAST_ALPHA, _LARGEST_ALPHA)
+        return scalars | {"radio_alpha": alpha}
 
     def _validated_arrays(self) -> dict[str, Any]:
         mix = _probabilities("profile_probabilities", self.profile_probabilities, None, "[S]")
         shares = _probabilities("type_probabilities", self.type_probabilities, None, "[Q]")
         shape = (len(mix), len(shares))
         lengths = _array("input_tokens", self.input_tokens, (shape[1],), "[Q]")
-        _require(
-            "input_tokens", lengths, np.isfinite(lengths) & (lengths >= 1), "must be at least 1"
-        )
+        rule = f"must be at least 1, at most {_LARGEST:g}"
+        _require("input_tokens", lengths, (lengths >= 1) & (lengths <= _LARGEST), rule)
         hits = _non_negative("hit_tokens", self.hit_tokens, shape, "[S, Q]")
         rule = "must leave at least one of the type's input_tokens to compute"
         _require("hit_tokens", hits, hits <= lengths - 1, rule)
         decode: Any = self.decode_occupancy_s
         if np.ndim(decode) == 0:
-            decode = np.full(shape[1], _scalar("decode_occupancy_s", decode, minimum=0.0))
+            decode = np.full(shape[1], checked_number("decode_occupancy_s", decode, 0.0, _LARGEST))
         decode = _non_negative("decode_occupancy_s", decode, (shape[1],), "a scalar or [Q]")
         arrays: dict[str, NDArray[Any]] = {
             "profile_probabilities": mix,
@@ -214,16 +262,18 @@ class TieredNetwork:
             "input_tokens": lengths,
             "hit_tokens": hits,
             "decode_occupancy_s": decode,
-            "concurrency": _whole("concurrency", self.concurrency, shape[0], 1),
+            "concurrency": _whole("concurrency", self.concurrency, shape[0], 1, _MOST_SLOTS),
         }
         if self.state_bytes is not None:
-            arrays["state_bytes"] = _whole("state_bytes", self.state_bytes, shape[0], 0)
+            arrays["state_bytes"] = _whole(
+                "state_bytes", self.state_bytes, shape[0], 0, _MOST_BYTES
+            )
         if self.servable is not None:
             arrays["servable"] = self._validated_servable(shape)
         return {name: _read_only(array) for name, array in arrays.items()}
 
     def _validated_servable(self, shape: tuple[int, int]) -> BoolArray:
-        servable = _array("servable", self.servable, shape, "[S, Q]")
+        servable = _array("servable", self.servable, shape, "[S, Q]", kinds="biuf")
         _require("servable", servable, (servable == 0) | (servable == 1), "must be true or false")
         mask = servable.astype(np.bool_)
         orphans = np.flatnonzero(~mask.any(axis=0))

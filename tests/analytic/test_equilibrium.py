@@ -191,7 +191,7 @@ def test_less_variable_service_waits_less():
     [
         ({"policy": "fastest"}, "policy is 'fastest'"),
         ({"method": "magic"}, "method is 'magic'"),
-        ({"start": [0.0, 1.0]}, "wait has shape"),
+        ({"start": [0.0, 1.0]}, "start has shape"),
         ({"tolerance": 0.0}, "tolerance is 0.0"),
         ({"damping": 1.5}, "damping is 1.5"),
         ({"max_iterations": 0}, "max_iterations is 0"),

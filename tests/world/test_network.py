@@ -57,7 +57,7 @@ def test_pickle_and_copy():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("density_per_km2", 0.0, "density_per_km2 is 0.0: must be finite and greater than 0"),
+        ("density_per_km2", 0.0, "density_per_km2 is 0.0: must be finite and at least 1e-12"),
         ("density_per_km2", "many", "density_per_km2 is 'many': must be a number"),
         ("request_intensity", -1.0, "request_intensity is -1.0: must be finite and at least 0"),
         ("radio_alpha", float("nan"), "radio_alpha is nan"),
@@ -86,3 +86,19 @@ def test_refused(field, value, message):
 def test_fields_are_keyword_only():
     with pytest.raises(TypeError):
         TieredNetwork(1.0)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("density_per_km2", 1e300, "density_per_km2 is 1e\\+300: .*at most"),
+        ("density_per_km2", True, "density_per_km2 is True: must be a number"),
+        ("density_per_km2", "3", "density_per_km2 is '3': must be a number"),
+        ("concurrency", [1e30, 5, 5], "concurrency\\[0\\] is 1e\\+30: .*1,?000,?000"),
+        ("concurrency", [1e15, 5, 5], "concurrency\\[0\\] is 1e\\+15: .*1,?000,?000"),
+    ],
+)
+def test_values_no_machine_can_work_with_are_refused(field, value, message):
+    net = paper_network()
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(net, **{field: value})
