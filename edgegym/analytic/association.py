@@ -14,6 +14,7 @@ FloatArray = NDArray[np.float64]
 
 FINE_NODES = 64
 _MOST_NODES = 1000
+_LONGEST_S = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def association_law(net: TieredNetwork, wait_s: ArrayLike, nodes: int = FINE_NOD
     ----------
     net : TieredNetwork
     wait_s : array_like [S]
-        Advertised waits in seconds; zeros for routing that does not look at queues.
+        Advertised waits in seconds, up to 1e12; zeros for routing that does not look at queues.
     nodes : int
         Quadrature points per piece; twice as many give the error (below 1e-9 with the default for
         ``radio_alpha`` from 1.5 to 5).
@@ -121,7 +122,17 @@ def association_law(net: TieredNetwork, wait_s: ArrayLike, nodes: int = FINE_NOD
         If `net` is no network.
     """
     nodes = checked_whole("nodes", nodes, 2, _MOST_NODES)
-    costs = type_costs(net, checked_wait(net, wait_s))
+    wait = checked_wait(net, wait_s)
+    if wait.max() > _LONGEST_S:
+        raise ValueError(f"wait_s is {wait}: advertised waits must be at most {_LONGEST_S:g}")
+    return cost_association(net, wait, nodes)
+
+
+def cost_association(
+    net: TieredNetwork, wait_s: FloatArray, nodes: int = FINE_NODES
+) -> Association:
+    """Return the law of :func:`association_law` at float64 waits ``[S]``, unchecked."""
+    costs = type_costs(net, wait_s)
     share, distance, radio = (np.empty(costs.shape) for _ in range(3))
     points, weights = rule(net.radio_alpha, nodes)
     _all_moments(

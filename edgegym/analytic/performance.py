@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic.association import (
     FINE_NODES,
-    association_law,
     check_network,
+    cost_association,
     nearest_association,
     nearest_density,
     type_costs,
@@ -107,7 +107,7 @@ def wait_tail(net: TieredNetwork, eq: Equilibrium) -> tuple[FloatArray, FloatArr
 
 def checked_target(net: TieredNetwork, ttft_target_s: ArrayLike) -> FloatArray:
     """Return the TTFT target per type ``[Q]``, or say what is wrong with it."""
-    target = checked_numbers("ttft_target_s", ttft_target_s, "or one for all")
+    target = checked_numbers("ttft_target_s", ttft_target_s, "[Q] or one for all")
     if target.shape not in ((), (net.num_types,)):
         raise ValueError(
             f"ttft_target_s has shape {target.shape}: must be a number or [Q] = ({net.num_types},)"
@@ -283,7 +283,7 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     law = (
         nearest_association(net)
         if eq.policy == "nearest"
-        else association_law(net, eq.assumed_wait_s)
+        else cost_association(net, eq.assumed_wait_s)
     )
     share = law.probability * net.type_probabilities
     used = share > 0

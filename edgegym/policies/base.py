@@ -72,12 +72,13 @@ class Policy(ABC):
     Raises
     ------
     ValueError
-        If the seed is out of range.
+        If the seed is no integer or out of range.
     """
 
     def __init__(self, scenario: "Scenario", seed: int = 0) -> None:
-        if not 0 <= seed < 2**64:
-            raise ValueError(f"seed is {seed}: it must lie in 0..2**64 - 1")
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if not whole or not 0 <= seed < 2**64:
+            raise ValueError(f"seed is {seed!r}: it must be an integer in 0..2**64 - 1")
         self.scenario = scenario
         self.seed = int(seed)
         self.layout = ObservationLayout.from_scenario(scenario)
@@ -145,12 +146,16 @@ class Policy(ABC):
         Raises
         ------
         ValueError
-            If an argument's shape does not fit the scenario or the other arguments.
+            If an argument's shape does not fit the scenario or the other arguments, an observed
+            number is not from 0 to 1, a mask is not of truth values, or the state is not one that
+            this policy returned.
         """
         del deterministic
         rows, single = self._rows(observation)
         masks = self._masks(action_masks, len(rows))
-        starts = _episode_starts(state, episode_start, len(rows))
+        if state is not None:
+            self._check_state(state, rows, None if masks is None else masks[0])
+        starts = _episode_starts(episode_start, len(rows))
         actions = np.empty(len(rows), dtype=np.int64)
         states: list[Memory] = []
         for row, observed in enumerate(rows):
@@ -168,7 +173,7 @@ class Policy(ABC):
 
     def _rows(self, observation: "NDArray[Any]") -> tuple["NDArray[np.float32]", bool]:
         """Return observations as ``[B, N·K + G]`` and whether there was no batch axis."""
-        array = np.asarray(observation, dtype=np.float32)
+        array = _array("observation", observation, "iuf").astype(np.float32, copy=False)
         if array.ndim not in (1, 2) or array.shape[-1] not in self._accepted_sizes:
             layout = self.layout
             raise ValueError(
@@ -180,14 +185,51 @@ class Policy(ABC):
         rows = np.ascontiguousarray((array[None] if single else array)[:, : self._reader.size])
         if not len(rows):
             raise ValueError("observation has no rows: a batch has at least one")
+        if not ((rows >= 0.0) & (rows <= 1.0)).all():
+            row, column = np.argwhere(~((rows >= 0.0) & (rows <= 1.0)))[0]
+            raise ValueError(
+                f"observation is {rows[row, column]} in row {row}, column {column}: "
+                "every number must be from 0 to 1"
+            )
         return rows, single
+
+    def _check_state(
+        self, state: Any, rows: "NDArray[np.float32]", mask: "NDArray[np.bool_] | None"
+    ) -> None:
+        """Refuse what this policy cannot have returned for a batch of this size."""
+        made = self.begin(self._reader.view(rows[0], mask))
+        like = (np.array(0, dtype=np.uint64), np.array(0), *map(np.asarray, made))
+        arrays = isinstance(state, tuple) and all(isinstance(part, np.ndarray) for part in state)
+        if not arrays or len(state) != len(like):
+            raise ValueError(
+                f"state is {type(state).__name__}: must be the {len(like)} arrays that "
+                "the last call returned, or None"
+            )
+        for index, (part, usual) in enumerate(zip(state, like, strict=True)):
+            if part.ndim == 0 or len(part) != len(rows):
+                raise ValueError(
+                    f"state[{index}] is of a batch of {len(part) if part.ndim else 0}: "
+                    f"the observations are a batch of {len(rows)}"
+                )
+            if part.shape[1:] != usual.shape or part.dtype.kind != usual.dtype.kind:
+                raise ValueError(
+                    f"state[{index}] is {part.dtype} of shape {part.shape}: must be "
+                    f"{usual.dtype} of shape {(len(rows), *usual.shape)}"
+                )
+            if part.dtype.kind == "f" and not np.isfinite(part).all():
+                raise ValueError(f"state[{index}] is {part}: must be finite")
+        if (state[1] < 0).any():
+            raise ValueError(f"state[1] is {state[1]}: steps must be at least 0")
 
     def _masks(
         self, action_masks: "NDArray[np.bool_] | None", batch: int
     ) -> "NDArray[np.bool_] | None":
         if action_masks is None:
             return None
-        masks = np.atleast_2d(np.asarray(action_masks, dtype=np.bool_))
+        given = _array("action_masks", action_masks, "biuf")
+        if given.dtype != np.bool_ and not ((given == 0) | (given == 1)).all():
+            raise ValueError("action_masks holds other numbers than 0 and 1: must be true or false")
+        masks = np.atleast_2d(given.astype(np.bool_, copy=False))
         num_actions = self._reader.no_op + 1
         if masks.shape != (batch, num_actions):
             raise ValueError(
@@ -197,6 +239,17 @@ class Policy(ABC):
         return masks
 
 
+def _array(name: str, value: Any, kinds: str) -> "NDArray[Any]":
+    """Return an array of these kinds of numbers, or say that it is none."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # of uneven rows
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"{name} is {value!r}: must be an array of numbers")
+    return array
+
+
 def _stacked(rows: Memory) -> "NDArray[Any]":
     """Return the rows' arrays along a new batch axis."""
     if len(rows) == 1:
@@ -204,17 +257,11 @@ def _stacked(rows: Memory) -> "NDArray[Any]":
     return np.stack(rows)
 
 
-def _episode_starts(
-    state: PolicyState | None, episode_start: Any, batch: int
-) -> "NDArray[np.bool_]":
-    """Return which rows begin an episode, ``[B]``; check the state's batch."""
-    if state is not None and any(len(array) != batch for array in state):
-        raise ValueError(
-            f"state is of a batch of {len(state[0])}: the observations are a batch of {batch}"
-        )
+def _episode_starts(episode_start: Any, batch: int) -> "NDArray[np.bool_]":
+    """Return which rows begin an episode, ``[B]``."""
     if episode_start is None:
         return np.zeros(batch, dtype=np.bool_)
-    starts = np.atleast_1d(np.asarray(episode_start, dtype=np.bool_))
+    starts = np.atleast_1d(_array("episode_start", episode_start, "biuf").astype(np.bool_))
     if starts.shape != (batch,):
         raise ValueError(
             f"episode_start has shape {np.shape(episode_start)}: it must be one flag for each of "

@@ -58,6 +58,6 @@ def make_policy(name: str, scenario: "str | os.PathLike[str] | Scenario", seed: 
     ScenarioError
         If there is no such scenario.
     """
-    if name not in _BUILDERS:
+    if not isinstance(name, str) or name not in _BUILDERS:
         raise ValueError(f"policy is {name!r}: it must be one of {', '.join(_BUILDERS)}")
     return _BUILDERS[name](resolve_scenario(scenario), seed)

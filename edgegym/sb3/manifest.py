@@ -177,7 +177,8 @@ class Manifest(Block):
         Raises
         ------
         ModelError
-            With every difference; the number of nodes is none.
+            With every difference; the number of nodes is none. Or if the manifest's own layout is
+            damaged.
         """
         reasons = []
         for symbol, name in (("K", "node_features"), ("S", "num_profiles")):
@@ -186,12 +187,20 @@ class Manifest(Block):
                 reasons.append(f"{name} ({symbol}) is {mine} in the model, {theirs} there")
         if self.layout_hash != layout.hash:
             reasons.append(f"layout hash is {self.layout_hash} in the model, {layout.hash} there")
-            reasons.extend(_layout_differences(self.layout, layout.to_dict()))
+            reasons.extend(_layout_differences(self._read_layout().to_dict(), layout.to_dict()))
         if reasons:
             raise ModelError(
                 f"the model (trained on '{self.scenario_name}') does not fit scenario "
                 f"'{scenario_name}':\n  " + "\n  ".join(reasons)
             )
+
+    def _read_layout(self) -> ObservationLayout:
+        try:
+            return ObservationLayout.from_dict(self.layout)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise ModelError(
+                f"the manifest's layout cannot be read: {type(error).__name__}: {error}"
+            ) from None
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:

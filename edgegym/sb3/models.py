@@ -1,7 +1,9 @@
 """Saving models with their manifests, and loading them for any fleet that they fit."""
 
 import os
+import pickle
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +119,20 @@ def load_model(
             f"{manifest.num_nodes} in the model and {layout.num_nodes} in scenario "
             f"'{world.name}'; a NodeScorerPolicy would not"
         )
-    return load_archive(file, {} if same_size else _spaces_of(layout))
+    model = load_archive(file, {} if same_size else _spaces_of(layout))
+    _check_sizes(file, model, layout)
+    return model
+
+
+def _check_sizes(file: Path, model: MaskablePPO, layout: ObservationLayout) -> None:
+    """Refuse a model that is not the one its manifest describes."""
+    shape, actions = model.observation_space.shape, getattr(model.action_space, "n", None)
+    expected = (layout.size,), layout.num_nodes * layout.num_profiles + 1
+    if (shape, actions) != expected:
+        raise ModelError(
+            f"{file}: the model has observations of shape {shape} and {actions} actions; "
+            f"by its manifest it must have {expected[0]} and {expected[1]}"
+        )
 
 
 def load_archive(file: Path, replacements: dict[str, Any], env: Any = None) -> MaskablePPO:
@@ -144,10 +159,16 @@ def load_archive(file: Path, replacements: dict[str, Any], env: Any = None) -> M
     except (
         zipfile.BadZipFile,
         EOFError,
-        KeyError,
+        LookupError,
         RuntimeError,
         ValueError,
+        TypeError,
+        AttributeError,
+        ImportError,
         AssertionError,
+        OSError,
+        pickle.UnpicklingError,
+        zlib.error,
     ) as error:
         raise ModelError(f"{file}: not a model that MaskablePPO can load: {error}") from None
 

@@ -300,14 +300,18 @@ def scorer_kwargs(env: Any, *, width: int = 64) -> dict[str, int]:
     ------
     TypeError
         If the environment has no observation layout.
+    ValueError
+        If the width is no whole number of at least 1.
     """
     layout = _layout(env)
+    if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+        raise ValueError(f"width is {width!r}: must be a whole number of at least 1")
     return {
         "node_features": layout.node_features,
         "global_features": layout.global_features,
         "num_profiles": layout.num_profiles,
         "up_column": layout.column("up").start,
-        "width": width,
+        "width": int(width),
     }
 
 
@@ -319,7 +323,7 @@ def _layout(env: Any) -> ObservationLayout:
         return env
     try:
         layout = env.get_attr("layout")[0] if isinstance(env, VecEnv) else env.unwrapped.layout
-    except AttributeError:
+    except (AttributeError, IndexError):
         layout = None
     if not isinstance(layout, ObservationLayout):
         raise TypeError(

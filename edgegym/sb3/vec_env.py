@@ -29,7 +29,7 @@ class ThreadVecEnv(DummyVecEnv):
     Raises
     ------
     ValueError
-        If `num_threads` is less than 1.
+        If `num_threads` is less than 1, or there are no environments.
 
     Notes
     -----
@@ -40,8 +40,11 @@ class ThreadVecEnv(DummyVecEnv):
     def __init__(
         self, env_fns: list[Callable[[], gymnasium.Env[Any, Any]]], num_threads: int = 2
     ) -> None:
-        if num_threads < 1:
-            raise ValueError(f"num_threads is {num_threads}: it must be at least 1")
+        whole = isinstance(num_threads, int) and not isinstance(num_threads, bool)
+        if not whole or num_threads < 1:
+            raise ValueError(f"num_threads is {num_threads!r}: it must be at least 1")
+        if not env_fns:
+            raise ValueError("env_fns is empty: it must make at least one environment")
         super().__init__(env_fns)
         self._helpers = min(num_threads, self.num_envs) - 1
         self._pool = ThreadPoolExecutor(self._helpers) if self._helpers else None

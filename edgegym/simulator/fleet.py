@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgegym.simulator.backhaul import bucket_level
+from edgegym.simulator.checking import check_state
 from edgegym.simulator.compiling import entry_point
 from edgegym.simulator.lane import lane_of
 from edgegym.simulator.moves import (
@@ -32,6 +33,10 @@ from edgegym.simulator.window import WindowStats
 from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
 from edgegym.world.scenario import Scenario
 
+# Times are kept as 64-bit ticks.
+_LAST_CLOCK_S = 8e9
+_MOST_REQUESTS = 1e9
+
 
 class Fleet:
     """A fleet of edge nodes that serves requests, from time 0.
@@ -52,11 +57,15 @@ class Fleet:
     ValueError
         If the seed is out of range, or ``tier_wait_s`` is missing, superfluous, or not ``[S]``
         non-negative finite numbers.
+    TypeError
+        If the scenario is none.
     """
 
     def __init__(
         self, scenario: Scenario, seed: int = 0, tier_wait_s: ArrayLike | None = None
     ) -> None:
+        if not isinstance(scenario, Scenario):
+            raise TypeError(f"scenario = {scenario!r}: must be a Scenario, as preset() returns")
         self._scenario = scenario
         self._world: World = scenario.compile()
         seed = _checked_seed(seed)
@@ -129,12 +138,11 @@ class Fleet:
         Raises
         ------
         ValueError
-            If ``seconds`` is negative or not finite.
+            If ``seconds`` is negative, not finite or no number, if it would bring the clock beyond
+            8e9 s, or if 1e9 requests or more are expected in it; the fleet is unchanged.
         """
         begin = self._state.now.item(0)
-        until = float(begin + seconds)
-        if not begin <= until < math.inf:
-            raise ValueError(f"seconds = {seconds}: must be finite and at least 0")
+        until = begin + _checked_span(self._world, begin, seconds)
         while (code := self._advance_one(self._lane, until)) != DONE:
             state = self._state
             if code == NEEDS_BLOCK:
@@ -196,15 +204,14 @@ class Fleet:
         Raises
         ------
         ValueError
-            If the state's nodes, profiles, types or families are not those of this fleet.
+            If it is no state, its nodes, profiles, types or families are not those of this fleet,
+            or its contents contradict the scenario; the fleet is unchanged.
         """
-        for name in ("node_x", "slots", "node_prefill_s", "window_nearest_demand", "cell_start"):
-            theirs, ours = getattr(state, name).shape, getattr(self._state, name).shape
-            if theirs != ours:
-                raise ValueError(f"state.{name} has shape {theirs}: this fleet's is {ours}")
-        if int(state.seed[0]) != self.seed:
-            self._stream = RequestStream(self._world, int(state.seed[0]))
-        self._adopt(copy_state(state))
+        check_state(self._world, self._state, state)
+        adopted = copy_state(state)
+        if int(adopted.seed[0]) != self.seed:
+            self._stream = RequestStream(self._world, int(adopted.seed[0]))
+        self._adopt(adopted)
 
     def fork(self) -> "Fleet":
         """Return a fleet that continues from here by itself."""
@@ -241,6 +248,24 @@ def _checked_seed(seed: int) -> int:
     return int(seed)
 
 
+def _checked_span(world: World, begin_s: float, seconds: float) -> float:
+    number = isinstance(seconds, int | float | np.integer | np.floating)
+    if not number or isinstance(seconds, bool) or not 0.0 <= seconds < math.inf:
+        raise ValueError(f"seconds = {seconds!r}: must be finite and at least 0")
+    if seconds > _LAST_CLOCK_S - begin_s:
+        raise ValueError(
+            f"seconds = {seconds!r}: the clock, now {begin_s:g} s, must stay within "
+            f"{_LAST_CLOCK_S:g} s"
+        )
+    expected = world.mean_rate_per_s * float(seconds)
+    if expected >= _MOST_REQUESTS:
+        raise ValueError(
+            f"seconds = {seconds!r}: {expected:.3g} requests are expected in it, must be fewer "
+            f"than {_MOST_REQUESTS:g} in one call"
+        )
+    return float(seconds)
+
+
 def _checked_index(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise IllegalMove(f"{name} = {value!r}: must be an integer")
@@ -256,9 +281,14 @@ def _checked_tier_wait(world: World, tier_wait_s: ArrayLike | None) -> Any:
         return 0.0
     if tier_wait_s is None:
         raise ValueError("tier_wait_s is missing: routing.advertised_wait = 'tier' needs it")
-    waits = np.asarray(tier_wait_s, dtype=np.float64)
+    try:
+        waits = np.asarray(tier_wait_s)
+    except ValueError:  # of uneven rows
+        waits = np.empty(0, dtype=object)
+    if waits.dtype.kind not in "iuf":
+        raise ValueError(f"tier_wait_s = {tier_wait_s!r}: must be numbers")
     if waits.shape != (world.num_profiles,):
         raise ValueError(f"tier_wait_s has shape {waits.shape}: must be ({world.num_profiles},)")
     if not (np.isfinite(waits).all() and (waits >= 0.0).all()):
         raise ValueError(f"tier_wait_s = {waits.tolist()}: must be finite and at least 0")
-    return waits
+    return waits.astype(np.float64)

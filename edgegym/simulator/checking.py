@@ -1,0 +1,148 @@
+"""Whether a state may be put into a fleet: kernels follow its indices without looking."""
+
+from typing import Any
+
+import numpy as np
+
+from edgegym.simulator.state import (
+    FREE_RECORD,
+    HEAD,
+    HOLDING,
+    NEXT,
+    NEXT_REQUEST,
+    NODE,
+    NUM_REQUESTS,
+    SIZE,
+    SLOT_FREED,
+    STATUS,
+    TAIL,
+    TYPE,
+    USED_RECORDS,
+    FleetState,
+)
+from edgegym.world.compiled import World
+
+# Axis 1 of these grows with the requests in the system, or with those of a stream block.
+_RECORD_FIELDS = ("record_time", "record_index", "flight_time", "flight_order", "flight_item")
+_EVENT_FIELDS = ("event_time", "event_order", "event_item")
+_REQUEST_FIELDS = (
+    "request_time_s",
+    "request_x_km",
+    "request_y_km",
+    "request_mark",
+    "request_type",
+)
+_NON_NEGATIVE = ("now", "active", "queued", "in_flight", "slots", "move_bytes_total")
+
+
+def check_state(world: World, mine: FleetState, state: FleetState) -> None:
+    """Refuse a state that the fleet cannot continue from.
+
+    Parameters
+    ----------
+    world : World
+        The fleet's compiled scenario.
+    mine : FleetState
+        The fleet's own state: gives shapes and types.
+    state : FleetState
+        The state to put in its place.
+
+    Raises
+    ------
+    ValueError
+        If it is no state, an array has another shape or type, or a number is out of its range.
+    """
+    if not isinstance(state, FleetState):
+        raise ValueError(f"state is {type(state).__name__}: must be a FleetState, from get_state")
+    _check_arrays(mine, state)
+    _check_fleet(world, state)
+    _check_queues(world, state)
+
+
+def _check_arrays(mine: FleetState, state: FleetState) -> None:
+    for name, ours, theirs in zip(FleetState._fields, mine, state, strict=True):
+        if not isinstance(theirs, np.ndarray) or theirs.dtype != ours.dtype:
+            found = getattr(theirs, "dtype", type(theirs).__name__)
+            raise ValueError(f"state.{name} is {found}: must be an array of {ours.dtype}")
+        shape = theirs.shape
+        if name in _RECORD_FIELDS + _EVENT_FIELDS + _REQUEST_FIELDS:
+            fits = len(shape) == ours.ndim and shape[0] == 1 and shape[2:] == ours.shape[2:]
+        else:
+            fits = shape == ours.shape
+        if not fits:
+            raise ValueError(f"state.{name} has shape {shape}: this fleet's is {ours.shape}")
+    records = state.record_time.shape[1]
+    events = records + state.node_x.shape[1] + 1
+    _check_lengths(state, _RECORD_FIELDS, records)
+    _check_lengths(state, _EVENT_FIELDS, events)
+    _check_lengths(state, _REQUEST_FIELDS, state.request_time_s.shape[1])
+
+
+def _check_lengths(state: FleetState, names: tuple[str, ...], length: int) -> None:
+    for name in names:
+        found = getattr(state, name).shape[1]
+        if found != length:
+            raise ValueError(f"state.{name} has length {found}: must be {length}")
+
+
+def _check_range(name: str, values: Any, low: float, high: float) -> None:
+    if values.size and not (values.min() >= low and values.max() <= high):
+        raise ValueError(
+            f"state.{name} has {values.min()} to {values.max()}: must be {low} to {high}"
+        )
+
+
+def _check_fleet(world: World, state: FleetState) -> None:
+    nodes, cells = state.node_x.shape[1], state.cell_start.shape[1] - 1
+    count = state.node_count
+    _check_range("node_count", count, 0, nodes)
+    _check_range("node_x", state.node_x, 0.0, world.width_km)
+    _check_range("node_y", state.node_y, 0.0, world.height_km)
+    _check_range("profile", state.profile, 0, world.num_profiles - 1)
+    _check_range("holding", state.holding, 0, world.num_holdings - 1)
+    for name in _NON_NEGATIVE:
+        _check_range(name, getattr(state, name), 0, np.finfo(np.float64).max)
+    _check_range("bucket_bytes", state.bucket_bytes, 0.0, float(world.burst_bytes))
+    _check_range("tier_wait_s", state.tier_wait_s, 0.0, np.finfo(np.float64).max)
+    _check_range("cell_nodes", state.cell_nodes, 0, nodes - 1)
+    _check_range("cell_start", state.cell_start, 0, nodes)
+    if int(state.cells[0].prod()) > max(cells, 0) or state.cells.min() < 0:
+        raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")
+    here = slice(0, int(count[0]))
+    expected = world.prefill_s[state.holding[0, here]].T
+    if not np.array_equal(state.node_prefill_s[0, :, here], expected):
+        raise ValueError(
+            "state.node_prefill_s differs from this scenario's prefill times: "
+            "the state must be of a fleet of the same scenario"
+        )
+
+
+def _check_queues(world: World, state: FleetState) -> None:
+    records, nodes = state.record_time.shape[1], state.node_x.shape[1]
+    scalars, capacity = state.scalars, state.request_time_s.shape[1]
+    _check_range("scalars[FREE_RECORD]", scalars[:, FREE_RECORD], -1, records - 1)
+    _check_range("scalars[USED_RECORDS]", scalars[:, USED_RECORDS], 0, records)
+    _check_range("scalars[NUM_REQUESTS]", scalars[:, NUM_REQUESTS], 0, capacity)
+    loaded = int(scalars[0, NUM_REQUESTS])
+    _check_range("scalars[NEXT_REQUEST]", scalars[:, NEXT_REQUEST], 0, loaded)
+    _check_range("request_type", state.request_type, 0, world.num_types - 1)
+    info = state.record_index
+    least, most = info.min(axis=(0, 1)), info.max(axis=(0, 1))
+    for name, column, low, high in (
+        ("STATUS", STATUS, 0, SLOT_FREED),
+        ("NEXT", NEXT, -1, records - 1),
+        ("TYPE", TYPE, 0, world.num_types - 1),
+        ("NODE", NODE, -1, nodes - 1),
+        ("HOLDING", HOLDING, -1, world.num_holdings - 1),
+    ):
+        if not low <= least[column] <= most[column] <= high:
+            raise ValueError(
+                f"state.record_index[{name}] has {least[column]} to {most[column]}: "
+                f"must be {low} to {high}"
+            )
+    for column, name in ((HEAD, "HEAD"), (TAIL, "TAIL")):
+        _check_range(f"node_work[{name}]", state.node_work[..., column], -1, records - 1)
+    _check_range("event_count[SIZE]", state.event_count[:, SIZE], 0, state.event_time.shape[1])
+    _check_range("flight_count[SIZE]", state.flight_count[:, SIZE], 0, records)
+    _check_range("event_item", state.event_item, -1, max(records, nodes) - 1)
+    _check_range("flight_item", state.flight_item, -1, records - 1)

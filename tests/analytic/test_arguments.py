@@ -1,0 +1,138 @@
+"""Wrong arguments: named, refused at once."""
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgegym import analytic
+from tests.analytic.networks import paper_network
+
+NET: Any = paper_network(state_bytes=[0, 10, 30])
+EQUILIBRIUM: Any = analytic.solve_equilibrium(NET)
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("policy", None),
+        ("policy", np.array([1, 2])),
+        ("method", "x"),
+        ("start", [NAN, 1, 1]),
+        ("start", [0, 0]),
+        ("start", [-1, 0, 0]),
+        ("start", "abc"),
+        ("start", ["1", "2", "3"]),
+        ("start", [True] * 3),
+        ("start", {}),
+        ("start", [[1], [2, 3]]),
+        ("tolerance", NAN),
+        ("tolerance", INF),
+        ("tolerance", True),
+        ("damping", "x"),
+        ("damping", NAN),
+        ("max_iterations", 1.5),
+        ("max_iterations", NAN),
+        ("max_iterations", True),
+        ("max_iterations", 10**12),
+    ],
+)
+def test_solve_equilibrium(field, value):
+    with pytest.raises(ValueError, match=rf"^{field} (is|has)(.|\n)*must be"):
+        analytic.solve_equilibrium(NET, **{field: value})
+
+
+@pytest.mark.parametrize("target", [NAN, -1, INF, 1e300, "0.8", None, True, [1, 2, 3], [NAN, 1]])
+def test_target(target):
+    with pytest.raises(ValueError, match=r"^ttft_target_s (is|has) .*must be"):
+        analytic.evaluate(NET, EQUILIBRIUM, target)
+    with pytest.raises(ValueError, match=r"^ttft_target_s (is|has) .*must be"):
+        analytic.optimize_placement(NET, ttft_target_s=target)
+
+
+def test_evaluate_refuses_the_equilibrium_of_another_network():
+    other = paper_network(request_intensity=1.0)
+    with pytest.raises(ValueError, match=r"eq.utilization is .*must be solved for this network"):
+        analytic.evaluate(other, EQUILIBRIUM, 0.8)
+    same = pickle.loads(pickle.dumps(NET))
+    assert analytic.evaluate(same, EQUILIBRIUM, 0.8).coverage > 0.6
+
+
+@pytest.mark.parametrize("reliability", [0, 1, NAN, -1, "x", None, True, [0.5]])
+def test_quantile(reliability):
+    performance = analytic.evaluate(NET, EQUILIBRIUM, 0.8)
+    with pytest.raises(ValueError, match=r"^reliability is .*must be"):
+        performance.quantile(reliability)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("budget_bytes", NAN),
+        ("budget_bytes", -1),
+        ("budget_bytes", [5]),
+        ("minimum", "x"),
+        ("minimum", NAN),
+        ("minimum", 0.5),
+        ("maximum", 0.1),
+        ("maximum", True),
+        ("start", [1e300, 0, 0]),
+        ("start", [2, -1, 0]),
+        ("start", [1, 1]),
+        ("start", "x"),
+        ("step", NAN),
+        ("step", 1e-300),
+        ("step", "x"),
+        ("method", "nope"),
+        ("screen", 1.5),
+        ("screen", INF),
+        ("max_moves", NAN),
+        ("max_moves", True),
+    ],
+)
+def test_optimize_placement(field, value):
+    with pytest.raises(ValueError, match=rf"^{field}.* (is|has|sums) .*must be"):
+        analytic.optimize_placement(NET, ttft_target_s=0.8, **{field: value})
+
+
+def test_a_budget_of_almost_nothing_is_one_of_nothing():
+    result = analytic.optimize_placement(NET, ttft_target_s=0.8, budget_bytes=1e-300)
+    np.testing.assert_array_equal(result.probabilities, [1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("servers", [0, 1.5, NAN, INF, "2", True, None, 10**12])
+def test_servers(servers):
+    for function in (analytic.erlang_b, analytic.erlang_c):
+        with pytest.raises(ValueError, match=r"^servers is .*must be a whole number"):
+            function(servers, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "nodes", "message"),
+    [
+        ("x", 64, "wait_s is 'x': must be an array of numbers"),
+        ([1e300] * 3, 64, "wait_s is .*: advertised waits must be at most"),
+        ([0, 0, 0], 2.5, "nodes is 2.5: must be a whole number"),
+        ([0, 0, 0], 10**7, "nodes is 10000000: must be a whole number .* at most 1000"),
+    ],
+)
+def test_association_law(wait_s, nodes, message):
+    with pytest.raises(ValueError, match=message):
+        analytic.association_law(NET, wait_s, nodes)
+
+
+def test_what_is_no_network_or_equilibrium():
+    nothing: Any = None
+    for call in (
+        lambda: analytic.solve_equilibrium(nothing),
+        lambda: analytic.evaluate(nothing, EQUILIBRIUM, 0.8),
+        lambda: analytic.optimize_placement(nothing, ttft_target_s=0.8),
+        lambda: analytic.association_law(nothing, [0.0]),
+    ):
+        with pytest.raises(TypeError, match="net is None: must be a TieredNetwork"):
+            call()
+    with pytest.raises(TypeError, match="eq is None: must be an Equilibrium"):
+        analytic.evaluate(NET, nothing, 0.8)

@@ -1,0 +1,115 @@
+"""Wrong arguments of a fleet: named, refused, and nothing half-changed."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgegym.simulator import Fleet
+from edgegym.simulator.moves import IllegalMove
+from edgegym.simulator.state import FREE_RECORD, SIZE
+from edgegym.world import preset
+from tests.simulator.test_fleet import assert_same
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    fleet = Fleet(preset("toy"), seed=3)
+    fleet.advance(30.0)
+    return fleet
+
+
+@pytest.mark.parametrize("scenario", ["toy", None, {}])
+def test_scenario(scenario):
+    with pytest.raises(TypeError, match=r"scenario = .*: must be a Scenario"):
+        Fleet(scenario)
+
+
+@pytest.mark.parametrize(
+    "wait_s", ["x", ["1", "2", "3"], [True] * 3, [[1], [2, 3]], [math.nan] * 3]
+)
+def test_tier_wait(wait_s):
+    scenario = preset("toy").with_overrides(
+        {"routing": {"kind": "load_aware", "advertised_wait": "tier"}}
+    )
+    with pytest.raises(ValueError, match=r"tier_wait_s = .*: must be"):
+        Fleet(scenario, tier_wait_s=wait_s)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rule"),
+    [
+        ("3", "must be finite and at least 0"),
+        (True, "must be finite and at least 0"),
+        (None, "must be finite and at least 0"),
+        ([1.0], "must be finite and at least 0"),
+        (1e300, "the clock, now 30 s, must stay within 8e[+]09 s"),
+        (10**400, "the clock, now 30 s, must stay within 8e[+]09 s"),
+        (2e9, "requests are expected in it, must be fewer than 1e[+]09"),
+    ],
+)
+def test_advance(fleet, seconds, rule):
+    with pytest.raises(ValueError, match=f"seconds = .*{rule}"):
+        fleet.advance(seconds)
+    assert fleet.now_s == 30.0
+
+
+@pytest.mark.parametrize(
+    ("node", "profile"), [(True, 1), (0, 1.0), ("0", 1), (None, 0), (-1, 0), (0, -1), (10**30, 1)]
+)
+def test_start_move(fleet, node, profile):
+    before = fleet.fork()
+    with pytest.raises(IllegalMove, match=r"(node|profile) "):
+        fleet.start_move(node, profile)
+    assert_same(fleet, before)
+
+
+def changed(state: Any, name: str, column: int, value: float) -> Any:
+    array = getattr(state, name).copy()
+    array[..., column] = value
+    return state._replace(**{name: array})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda s: None, "state is NoneType"),
+        (tuple, "state is tuple: must be a FleetState"),
+        (lambda s: s._replace(now=None), "state.now is NoneType"),
+        (lambda s: s._replace(now=s.now.astype(int)), "state.now is int64"),
+        (lambda s: s._replace(now=s.now * math.nan), "state.now has nan"),
+        (lambda s: s._replace(up=s.up[:, :1]), "state.up has shape"),
+        (lambda s: s._replace(event_time=s.event_time[:, :5]), "state.event_time has length 5"),
+        (lambda s: s._replace(node_count=s.node_count + 9), "state.node_count has 11 to 11"),
+        (lambda s: changed(s, "node_x", 0, math.nan), "state.node_x has nan"),
+        (lambda s: changed(s, "profile", 0, 3), "state.profile has .* to 3: must be 0 to 2"),
+        (lambda s: changed(s, "holding", 0, -1), "state.holding has -1"),
+        (lambda s: changed(s, "scalars", FREE_RECORD, 10**9), r"state.scalars\[FREE_RECORD\]"),
+        (lambda s: changed(s, "record_index", 2, 99), r"state.record_index\[TYPE\]"),
+        (lambda s: changed(s, "event_item", 0, 10**7), "state.event_item"),
+        (lambda s: changed(s, "event_count", SIZE, 10**7), r"state.event_count\[SIZE\]"),
+        (lambda s: changed(s, "request_type", 0, 99), "state.request_type"),
+    ],
+)
+def test_set_state(fleet, spoil, message):
+    before = fleet.fork()
+    with pytest.raises(ValueError, match=message):
+        fleet.set_state(spoil(fleet.get_state()))
+    assert_same(fleet, before)
+
+
+def test_set_state_of_a_scenario_with_other_prefill_times(fleet):
+    slow = Fleet(preset("toy").with_overrides({"hardware.prefill.linear_s": 1e-3}))
+    with pytest.raises(ValueError, match="must be of a fleet of the same scenario"):
+        fleet.set_state(slow.get_state())
+
+
+def test_set_state_takes_a_busy_fleet_with_other_room():
+    scenario = preset("toy").with_overrides({"demand.rate_per_node": 60.0})
+    busy, idle = Fleet(scenario, seed=1), Fleet(scenario, seed=2)
+    busy.advance(20.0)
+    assert busy.state.record_time.shape != idle.state.record_time.shape
+    idle.set_state(busy.get_state())
+    assert idle.advance(5.0) == busy.advance(5.0)
+    assert np.isfinite(idle.state.now).all()
