@@ -1,0 +1,1 @@
+"""The framework paper's figures, one module each, from this library's own numbers."""
