@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgegym.profiles import CandidateProfile
 from edgegym.traces.grouping import TypeGroups
-from edgegym.traces.profiles import CandidateProfile
 from edgegym.traces.selection import KeptForest
 
 REST = "rest"
@@ -54,17 +54,6 @@ def type_blocks(
         order.append((int(number), q, block))
     # A scenario's families are numbered as they appear: the most requested first, the rest last.
     return [block for _, _, block in sorted(order, key=lambda item: item[:2])]
-
-
-def profile_blocks(
-    forest: KeptForest, profiles: Sequence[CandidateProfile]
-) -> list[dict[str, Any]]:
-    """Return the ``profiles`` block."""
-    names = vertex_names(forest)
-    return [
-        {"name": profile.name, "vertices": [names[vertex] for vertex in profile.vertices]}
-        for profile in profiles
-    ]
 
 
 def migration_block(

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgegym.profiles import LEVELS, CandidateProfile
 from edgegym.traces.blocks import (
     forest_block,
     migration_block,
-    profile_blocks,
     service_block,
     type_blocks,
 )
 from edgegym.traces.grouping import TypeGroups, group_families, group_types
 from edgegym.traces.options import BuildOptions
-from edgegym.traces.profiles import LEVELS, CandidateProfile, ProfileBuilder
+from edgegym.traces.profiles import trace_demand, trace_profiles
 from edgegym.traces.report import BuildReport, Load
 from edgegym.traces.selection import SelectionLimits, select_prefixes
 from edgegym.traces.target import IdleTtft
@@ -49,7 +49,7 @@ def scenario_from_trace(
       without a chosen prefix.
     * Profiles: filled by value per byte to a half, then a quarter, then an eighth of the usable
       memory, for all types together and for each family in rounds, without duplicates and dominated
-      ones (``ProfileBuilder``), plus an empty one.
+      ones (``edgegym.profiles.make_profiles``), plus an empty one.
     * A running sequence takes the KV of the mean prompt plus output, rounded up to whole bytes.
 
     Popularity is stationary: each type keeps its share of the trace, or of the window that is used.
@@ -97,15 +97,13 @@ def scenario_from_trace(
     has_rest = bool((types.vertex < 0).any())
     family = group_families(forest, types, options.families - has_rest)
     runtime_bytes = _runtime_bytes(types, hardware)
-    profiles = ProfileBuilder(
-        forest=forest,
-        types=types,
-        family=family,
-        prefill=hardware.prefill,
-        kv_bytes_per_token=hardware.kv_bytes_per_token,
+    profiles = trace_profiles(
+        trace_demand(forest, types, hardware),
+        family,
         usable_bytes=hardware.usable_bytes,
         runtime_bytes=runtime_bytes,
-    ).build(options.profiles)
+        number=options.profiles,
+    )
     if len(profiles) < 2:
         raise TraceError.at(
             trace.path,
@@ -142,7 +140,7 @@ def scenario_from_trace(
         prefix_share=float((forest.deepest >= 0).mean()),
         shared_token_share=_hit_share(shared.deepest, shared.depth_tokens, used),
         chosen_token_share=_hit_share(forest.deepest, forest.depth_tokens, used),
-        loads=_loads(types, profiles, hardware, rate, runtime_bytes),
+        loads=_loads(types, profiles, hardware, rate),
     )
     scenario = Scenario(
         name=_scenario_name(trace),
@@ -151,7 +149,7 @@ def scenario_from_trace(
         nodes={"count": options.nodes},
         forest=forest_block(forest),
         request_types=type_blocks(forest, types, family),
-        profiles=profile_blocks(forest, profiles),
+        profiles=[profile.as_profile() for profile in profiles],
         hardware={"preset": options.hardware},
         radio=_RADIO,
         demand={"rate_per_node": rate},
@@ -276,13 +274,12 @@ def _loads(
     profiles: Sequence[CandidateProfile],
     hardware: Hardware,
     rate_per_node: float,
-    runtime_bytes: int,
 ) -> tuple[Load, ...]:
     decode_s = hardware.decode.seconds(types.output_tokens.astype(np.float64))
     loads = []
     for profile in profiles:
         compute_s = prefill_s(hardware.prefill, types.input_tokens, profile.hit_tokens)
-        slots = (hardware.usable_bytes - profile.bytes) // runtime_bytes
+        slots = profile.concurrency
         loads.append(
             Load(
                 profile=profile.name,

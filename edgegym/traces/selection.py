@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgegym.profiles.tree import depth_first
 from edgegym.traces.trie import SharedPrefixes
 from edgegym.world.hardware import Prefill, prefill_s
 
@@ -24,14 +25,6 @@ class KeptForest:
     def num_vertices(self) -> int:
         """Number of vertices V."""
         return len(self.parent)
-
-    def path(self, vertex: int) -> list[int]:
-        """Return a vertex and its ancestors, the root first; empty for -1."""
-        found = []
-        while vertex >= 0:
-            found.append(vertex)
-            vertex = int(self.parent[vertex])
-        return found[::-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +85,7 @@ class _Search:
         prefill: Prefill,
         limits: SelectionLimits,
     ) -> None:
-        order, self._subtree_end = _depth_first(shared.parent)
+        order, self._subtree_end = depth_first(shared.parent)
         self._rank = np.empty(len(order), dtype=np.int64)
         self._rank[order] = np.arange(len(order))
         parent = shared.parent[order]
@@ -187,22 +180,3 @@ def _mean_input(shared: SharedPrefixes, input_tokens: NDArray[np.int64]) -> NDAr
         if shared.parent[child] >= 0:
             total[shared.parent[child]] += total[child]
     return total / shared.requests
-
-
-def _depth_first(parent: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a depth-first order, and for each place in it the place after its subtree."""
-    children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
-    for vertex, above in enumerate(parent.tolist()):
-        children[above].append(vertex)
-    order: list[int] = []
-    end = np.zeros(len(parent), dtype=np.int64)
-    stack = [(vertex, -1) for vertex in reversed(children[-1])]
-    while stack:
-        vertex, place = stack.pop()
-        if place >= 0:
-            end[place] = len(order)
-            continue
-        stack.append((vertex, len(order)))
-        order.append(vertex)
-        stack.extend((child, -1) for child in reversed(children[vertex]))
-    return np.asarray(order, dtype=np.int64), end

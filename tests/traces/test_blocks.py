@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from edgegym.profiles import CandidateProfile
 from edgegym.traces.blocks import migration_block, service_block
-from edgegym.traces.profiles import CandidateProfile
 
 
 def test_decode_times_scatter_as_generated_lengths_do():
@@ -14,5 +14,5 @@ def test_decode_times_scatter_as_generated_lengths_do():
 
 
 def test_budget_pays_a_mean_profile_in_the_given_time():
-    profiles = [CandidateProfile(str(size), (), size, ()) for size in (0, 100, 300)]
+    profiles = [CandidateProfile(str(size), (), (), size, (), 1) for size in (0, 100, 300)]
     assert migration_block(profiles, 20.0) == {"budget_bytes_per_s": 10.0, "burst_bytes": 600}

@@ -37,8 +37,6 @@ def test_the_point_where_two_prefixes_part_becomes_a_vertex():
     assert found.num_vertices == 3
     np.testing.assert_array_equal(found.parent, [-1, 0, 0])
     np.testing.assert_array_equal(found.depth_tokens, [1000, 5000, 6000])
-    assert found.path(2) == [0, 2]
-    assert found.path(-1) == []
     assert found.deepest[-1] == -1
 
 
