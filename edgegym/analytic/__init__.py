@@ -4,22 +4,48 @@ from edgegym.analytic.association import Association, association_law, nearest_a
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.performance import Performance, evaluate
 from edgegym.analytic.placement import PlacementResult, optimize_placement
+from edgegym.analytic.planning import (
+    EdgeAdvantage,
+    FragmentationRow,
+    FragmentationTable,
+    LatencySaving,
+    MigrationPlan,
+    RouteLatency,
+    Serving,
+    edge_advantage,
+    fragmentation_table,
+    migration_plan,
+    poisson_quantile,
+    pool_slots,
+)
 from edgegym.analytic.queueing import erlang_b, erlang_c, mean_wait, wait_cdf
 from edgegym.world.network import TieredNetwork
 
 __all__ = [
     "Association",
+    "EdgeAdvantage",
     "Equilibrium",
+    "FragmentationRow",
+    "FragmentationTable",
+    "LatencySaving",
+    "MigrationPlan",
     "Performance",
     "PlacementResult",
+    "RouteLatency",
+    "Serving",
     "TieredNetwork",
     "association_law",
+    "edge_advantage",
     "erlang_b",
     "erlang_c",
     "evaluate",
+    "fragmentation_table",
     "mean_wait",
+    "migration_plan",
     "nearest_association",
     "optimize_placement",
+    "poisson_quantile",
+    "pool_slots",
     "solve_equilibrium",
     "wait_cdf",
 ]

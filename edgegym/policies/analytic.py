@@ -10,7 +10,7 @@ from edgegym.interface.layout import DEMAND_EWMA_S
 from edgegym.policies.base import CounterRandom, Memory, Policy
 from edgegym.policies.estimate import PlacementModel
 from edgegym.policies.mix import close_largest_deficit
-from edgegym.policies.transition import largest_remainder
+from edgegym.world.rounding import largest_remainder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

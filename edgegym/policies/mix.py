@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgegym.policies.base import CounterRandom, Memory, Policy
-from edgegym.policies.transition import cheapest_transition, largest_remainder, planned_moves
+from edgegym.world.rounding import largest_remainder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +22,7 @@ def close_largest_deficit(
 ) -> int:
     """Return the move that closes the largest deficit of a placement, or the no-op.
 
-    The cheapest transition to the target is planned; of its moves that are legal now, the one to
+    The cheapest migration to the target is planned; of its moves that are legal now, the one to
     the profile that lacks most nodes is made, at a random node of those that may give way.
 
     Parameters
@@ -36,12 +36,14 @@ def close_largest_deficit(
     random : CounterRandom
         Picks the node.
     """
+    from edgegym.analytic.planning import migration_plan
+
     counts = view.profile_counts
     deficit = target - counts
     if not deficit.any():
         return view.no_op
-    plan = cheapest_transition(counts, target, move_bytes)
-    possible = planned_moves(plan, view.profile, view.legal)
+    plan = migration_plan(counts, target, move_bytes)
+    possible = view.legal & (plan.moves[view.profile] > 0)
     wanted = np.flatnonzero(possible.any(axis=0))
     if not len(wanted):
         return view.no_op

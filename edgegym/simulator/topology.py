@@ -9,9 +9,10 @@ from edgegym.simulator.compiling import borrow
 from edgegym.simulator.events import TELEMETRY, push_event
 from edgegym.simulator.lane import Lane, lane_of
 from edgegym.simulator.search import build_grid, grid_shape
-from edgegym.simulator.state import FleetState, Floats, Ints
+from edgegym.simulator.state import FleetState
 from edgegym.simulator.stream import stream_generator
 from edgegym.world.compiled import World
+from edgegym.world.rounding import largest_remainder
 
 
 def draw_node_count(generator: Generator, mean: float, most: int) -> int:
@@ -35,28 +36,6 @@ def draw_node_count(generator: Generator, mean: float, most: int) -> int:
     log_weight = np.cumsum(np.log(mean / numbers))
     weight = np.exp(log_weight - log_weight.max())
     return int(generator.choice(numbers, p=weight / weight.sum()))
-
-
-def apportion(shares: Floats, total: int) -> Ints:
-    """Round shares to whole numbers by largest remainders.
-
-    Parameters
-    ----------
-    shares : ndarray
-        ``[S]`` non-negative, adding up to 1.
-    total : int
-        What the numbers add up to.
-
-    Returns
-    -------
-    ndarray
-        ``[S]`` numbers; equal remainders favour the lower index.
-    """
-    exact = shares * total
-    numbers = np.floor(exact).astype(np.int64)
-    order = np.argsort(numbers - exact, kind="stable")
-    numbers[order[: total - numbers.sum()]] += 1
-    return numbers
 
 
 @kernel
@@ -95,7 +74,7 @@ def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count:
     state.node_y[b, :count] = generator.random(count) * world.height_km
     state.reach_x_km[b, :count] = state.node_x[b, :count]
     state.up[b, :count] = True
-    profiles = np.repeat(np.arange(world.num_profiles), apportion(world.initial_mix, count))
+    profiles = np.repeat(np.arange(world.num_profiles), largest_remainder(world.initial_mix, count))
     state.profile[b, :count] = generator.permutation(profiles)
     state.holding[b, :count] = state.profile[b, :count]
     state.slots[b] = world.slots

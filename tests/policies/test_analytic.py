@@ -7,8 +7,8 @@ from edgegym.analytic import evaluate, solve_equilibrium
 from edgegym.policies import make_policy
 from edgegym.policies.analytic import AnalyticPolicy, LargestDeficit, ReplanSettings
 from edgegym.policies.estimate import PlacementModel
-from edgegym.policies.transition import largest_remainder
 from edgegym.world import preset
+from edgegym.world.rounding import largest_remainder
 from tests.policies.observations import make_observation
 from tests.policies.test_mix import follow
 

@@ -13,8 +13,9 @@ from scipy import stats
 
 from edgegym.simulator import Fleet
 from edgegym.simulator.histogram import RELATIVE_ERROR, bin_edges_s, histogram_quantile_s
-from edgegym.simulator.topology import apportion, draw_node_count
+from edgegym.simulator.topology import draw_node_count
 from edgegym.world import preset, presets
+from edgegym.world.rounding import largest_remainder
 from tests.simulator.fleets import scenario
 
 
@@ -145,12 +146,9 @@ def test_simulated_quantiles_are_those_of_the_components():
 
 
 def test_initial_profiles_follow_the_mix_by_largest_remainders():
-    assert apportion(np.array([0.5, 0.3, 0.2]), 10).tolist() == [5, 3, 2]
-    assert apportion(np.array([0.5, 0.5]), 3).tolist() == [2, 1]
-    assert apportion(np.array([0.05, 0.6, 0.35]), 3).tolist() == [0, 2, 1]
     world = preset("paper").with_overrides({"nodes": {"count": 40}})
     first, second = (Fleet(world, seed).state.profile[0] for seed in (1, 2))
-    expected = apportion(world.initial_mix, 40)
+    expected = largest_remainder(world.initial_mix, 40)
     assert np.bincount(first).tolist() == np.bincount(second).tolist() == expected.tolist()
     assert first.tolist() != second.tolist()
 
