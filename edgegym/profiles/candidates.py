@@ -57,9 +57,9 @@ def candidate_profile(
     Raises
     ------
     ValueError
-        If no sequence fits beside the profile.
+        If a vertex is none of the forest, or no sequence fits beside the profile.
     """
-    held = demand.closure(vertices)
+    held = demand.closure(demand.checked_vertices(f"profile '{name}':", vertices))
     size = demand.total_bytes(held)
     if size + runtime_bytes > usable_bytes:
         raise ValueError(

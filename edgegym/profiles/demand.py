@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgegym.profiles.tree import depth_first
 from edgegym.world.hardware import Prefill, prefill_s
-from edgegym.world.network import checked_numbers
+from edgegym.world.network import checked_numbers, checked_whole
 
 if TYPE_CHECKING:
     from edgegym.world.catalogue import RequestType
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_MOST = 10**18
+MOST_BYTES = 10**18
+"""Largest number of bytes or tokens."""
 _SHARE_TOLERANCE = 1e-6
 
 
@@ -29,12 +30,12 @@ def _whole(name: str, value: ArrayLike, axes: str, least: int) -> IntArray:
     _check_shape(name, array, axes)
     given = np.asarray(value)
     # float64 tells whole numbers apart up to 2^53 only: integers stay what they are.
-    wrong = ~((array >= least) & (array <= _MOST) & (array == np.floor(array)))
+    wrong = ~((array >= least) & (array <= MOST_BYTES) & (array == np.floor(array)))
     if wrong.any():
         at = int(np.argmax(wrong))
         raise ValueError(
             f"{name}[{at}] is {given[at]}: must be a whole number of at least {least}, "
-            f"at most {_MOST:g}"
+            f"at most {MOST_BYTES:g}"
         )
     return _frozen(given.astype(np.int64))
 
@@ -149,9 +150,9 @@ class ForestDemand:
                     f"depth_tokens[{v}] is {self.depth_tokens[v]}: must be at least its parent's, "
                     f"{self.depth_tokens[above]}"
                 )
-        if sum(self.bytes.tolist()) > _MOST:
+        if sum(self.bytes.tolist()) > MOST_BYTES:
             raise ValueError(
-                f"bytes sums to {sum(self.bytes.tolist())}: must be at most {_MOST:g} in all"
+                f"bytes sums to {sum(self.bytes.tolist())}: must be at most {MOST_BYTES:g} in all"
             )
         if not (self.lifetime_s > 0).all():
             at = int(np.argmin(self.lifetime_s > 0))
@@ -209,6 +210,10 @@ class ForestDemand:
         for path, share in zip(self.type_paths, self.share, strict=True):
             through[path] += share
         return _frozen(through)
+
+    def checked_vertices(self, name: str, vertices: Iterable[int]) -> list[int]:
+        """Return vertices as a list of ints, or say which is none of the forest."""
+        return [checked_whole(f"{name} vertex", v, 0, self.num_vertices - 1) for v in vertices]
 
     def closure(self, vertices: Iterable[int]) -> frozenset[int]:
         """Return the smallest ancestor-closed set that contains these vertices."""

@@ -7,8 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.profiles.demand import ForestDemand
-from edgegym.profiles.value import density
+from edgegym.profiles.demand import MOST_BYTES, ForestDemand
+from edgegym.profiles.value import checked_value_s, density
+from edgegym.world.network import checked_whole
 
 
 class Fill(Protocol):
@@ -33,6 +34,11 @@ class Fill(Protocol):
             Bytes that the set may take.
         scope : iterable of int, optional
             Vertices to choose among, by default all. Their ancestors come along and count.
+
+        Raises
+        ------
+        ValueError
+            If the room or a value is out of range, or the scope has other than vertices.
         """
         ...
 
@@ -56,9 +62,10 @@ class Greedy:
         The value of ancestors outside the scope counts for what brings them along.
         """
         wanted = np.zeros(demand.num_vertices, dtype=np.bool_)
-        wanted[list(range(demand.num_vertices) if scope is None else scope)] = True
-        packages = _Packages(demand, value_s)
-        left = room_bytes
+        everything = range(demand.num_vertices)
+        wanted[everything if scope is None else demand.checked_vertices("scope:", scope)] = True
+        packages = _Packages(demand, checked_value_s(value_s, demand))
+        left = checked_whole("room_bytes", room_bytes, 0, MOST_BYTES)
         while True:
             gain = np.where(
                 wanted & (packages.bytes <= left), density(packages.value_s, packages.bytes), 0.0

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from edgegym.profiles.demand import ForestDemand
 from edgegym.profiles.greedy import Greedy
-from edgegym.profiles.value import density
+from edgegym.profiles.value import checked_value_s, density
+from edgegym.world.network import checked_whole
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -30,6 +31,9 @@ class Knapsack:
     most_choices: int = 5_000_000
     """Partial choices kept in all. Beyond it the choice is refused, never approximated."""
 
+    def __post_init__(self) -> None:
+        checked_whole("most_choices", self.most_choices, 1, 10**9)
+
     def fill(
         self,
         demand: ForestDemand,
@@ -42,13 +46,14 @@ class Knapsack:
         Raises
         ------
         ValueError
-            If more partial choices must be compared than ``most_choices``.
+            If more partial choices must be compared than ``most_choices``, the room or a value is
+            out of range, or the scope has other than vertices.
         """
-        values = value_s
+        values = checked_value_s(value_s, demand)
         if scope is not None:
-            inside = list(scope)
-            values = np.zeros_like(value_s)
-            values[inside] = value_s[inside]
+            outside = np.ones(demand.num_vertices, dtype=np.bool_)
+            outside[demand.checked_vertices("scope:", scope)] = False
+            values[outside] = 0.0
         greedy = Greedy().fill(demand, values, room_bytes)
         search = _Search(demand, values, room_bytes, float(values[list(greedy)].sum()))
         return search.run(self.most_choices)

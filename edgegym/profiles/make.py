@@ -7,17 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.profiles.candidates import CandidateProfile, candidate_profile, without_dominated
-from edgegym.profiles.demand import ForestDemand
+from edgegym.profiles.demand import MOST_BYTES, ForestDemand
 from edgegym.profiles.greedy import Fill, Greedy
-from edgegym.profiles.value import additive_value_s
-from edgegym.world.network import checked_number, checked_numbers, checked_whole
+from edgegym.profiles.value import additive_value_s, checked_value_s
+from edgegym.world.network import checked_number, checked_whole
 
 LEVELS = (0.5, 0.25, 0.125)
 """Shares of the usable memory that profiles are filled to, in the order in which they are made."""
 
 _FOR_ALL = "shared"
 _FALLBACK = "uncached"
-_MOST_BYTES = 10**18
 _MOST_PROFILES = 100_000
 
 
@@ -106,11 +105,11 @@ def make_profiles(
     ValueError
         If a number is out of range, not one sequence fits into the memory, or names clash.
     """
-    usable = checked_whole("usable_bytes", usable_bytes, 1, _MOST_BYTES)
-    runtime = checked_whole("runtime_bytes", runtime_bytes, 1, _MOST_BYTES)
+    usable = checked_whole("usable_bytes", usable_bytes, 1, MOST_BYTES)
+    runtime = checked_whole("runtime_bytes", runtime_bytes, 1, MOST_BYTES)
     most = checked_whole("number", number, 1, _MOST_PROFILES)
     checked_levels = _checked_levels(levels)
-    value = _checked_value(value_s, demand)
+    value = additive_value_s(demand) if value_s is None else checked_value_s(value_s, demand)
     left_at_start = _by_value(
         family_clusters(demand) if clusters is None else clusters, demand, value
     )
@@ -158,13 +157,9 @@ def _by_value(
                 f"clusters: name '{cluster.name}' is taken; must differ from '{_FOR_ALL}', "
                 f"'{_FALLBACK}' and each other"
             )
-        outside = [v for v in cluster.vertices if not 0 <= v < demand.num_vertices]
-        if outside:
-            raise ValueError(
-                f"clusters: '{cluster.name}' has vertex {outside[0]}: must be from 0 to "
-                f"{demand.num_vertices - 1}"
-            )
-        found[cluster.name] = frozenset(cluster.vertices)
+        found[cluster.name] = frozenset(
+            demand.checked_vertices(f"clusters: '{cluster.name}'", cluster.vertices)
+        )
     order = sorted(found, key=lambda name: -value_s[sorted(found[name])].sum())
     return {name: found[name] for name in order}
 
@@ -177,17 +172,3 @@ def _checked_levels(levels: Sequence[float]) -> list[float]:
     if len({round(100 * level) for level in checked}) < len(checked):
         raise ValueError(f"levels is {levels!r}: must differ by at least a percent")
     return checked
-
-
-def _checked_value(value_s: ArrayLike | None, demand: ForestDemand) -> NDArray[np.float64]:
-    if value_s is None:
-        return additive_value_s(demand)
-    value = checked_numbers("value_s", value_s, "[V]")
-    if value.shape != (demand.num_vertices,):
-        raise ValueError(
-            f"value_s has shape {value.shape}: must be [V] with shape ({demand.num_vertices},)"
-        )
-    if not ((value >= 0) & np.isfinite(value)).all():
-        at = int(np.argmin((value >= 0) & np.isfinite(value)))
-        raise ValueError(f"value_s[{at}] is {value[at]:g}: must be finite and at least 0")
-    return value

@@ -36,6 +36,20 @@ def density(value_s: FloatArray, size: FloatArray | NDArray[np.int64]) -> FloatA
     return np.divide(value_s, size, out=free, where=size > 0)
 
 
+def checked_value_s(value_s: ArrayLike, demand: ForestDemand) -> FloatArray:
+    """Return values of the vertices as float64 ``[V]``, or say what is wrong with them."""
+    value = checked_numbers("value_s", value_s, "[V]")
+    if value.shape != (demand.num_vertices,):
+        raise ValueError(
+            f"value_s has shape {value.shape}: must be [V] with shape ({demand.num_vertices},)"
+        )
+    accepted = (value >= 0) & np.isfinite(value)
+    if not accepted.all():
+        at = int(np.argmin(accepted))
+        raise ValueError(f"value_s[{at}] is {value[at]:g}: must be finite and at least 0")
+    return value
+
+
 def additive_value_s(demand: ForestDemand) -> FloatArray:
     """Return each vertex's own value, seconds of prefill saved per request, ``[V]``.
 

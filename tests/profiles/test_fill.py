@@ -140,3 +140,23 @@ def test_nothing_to_choose_from():
     )
     for fill in (Greedy(), Knapsack()):
         assert fill.fill(demand, np.zeros(0), 100) == frozenset()
+
+
+@pytest.mark.parametrize("fill", [Greedy(), Knapsack()])
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("value_s", (np.full(9, -1.0), 10)),
+        ("value_s", (np.full(9, np.inf), 10)),
+        ("value_s", (np.ones(8), 10)),
+        ("room_bytes", (np.ones(9), -1)),
+        ("room_bytes", (np.ones(9), 1.5)),
+        ("scope", (np.ones(9), 10, [9])),
+        ("scope", (np.ones(9), 10, [-1])),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(fill, field, arguments):
+    with pytest.raises(ValueError, match=rf"^{field}.*must"):
+        fill.fill(random_demand(0), *arguments)
+    with pytest.raises(ValueError, match=r"^most_choices is 0: must"):
+        Knapsack(most_choices=0)
