@@ -49,7 +49,7 @@ def cheapest_flows(surplus: IntArray, price: IntArray) -> IntArray:
 def _carried(surplus: IntArray, price: IntArray, sources: IntArray) -> IntArray:
     """Return the least-cost flows from what has too many straight to what has too few."""
     sinks = np.flatnonzero(surplus < 0)
-    between = np.ix_(sources, sinks)
+    between = sources[:, None], sinks
     cost, supply, need = price[between], surplus[sources], -surplus[sinks]
     units = int(supply.sum())
     few = units <= _FEW and int(cost.max()) * units < _EXACT
@@ -82,7 +82,7 @@ def _matched(supply: IntArray, need: IntArray, cost: IntArray) -> IntArray:
 
     given = np.repeat(np.arange(len(supply)), supply)
     places = np.repeat(np.arange(len(need)), need)
-    units, chosen = linear_sum_assignment(cost[np.ix_(given, places)].astype(np.float64))
+    units, chosen = linear_sum_assignment(cost[given[:, None], places].astype(np.float64))
     carried = np.zeros_like(cost)
     np.add.at(carried, (given[units], places[chosen]), 1)
     return carried
