@@ -22,6 +22,9 @@ IntArray = NDArray[np.int64]
 
 MOST_BYTES = 10**18
 """Largest number of bytes or tokens."""
+LEAST_LIFETIME_S = 1e-12
+"""Shortest mean time until a content changes."""
+
 _SHARE_TOLERANCE = 1e-6
 
 
@@ -154,9 +157,13 @@ class ForestDemand:
             raise ValueError(
                 f"bytes sums to {sum(self.bytes.tolist())}: must be at most {MOST_BYTES:g} in all"
             )
-        if not (self.lifetime_s > 0).all():
-            at = int(np.argmin(self.lifetime_s > 0))
-            raise ValueError(f"lifetime_s[{at}] is {self.lifetime_s[at]:g}: must be positive")
+        lasting = self.lifetime_s >= LEAST_LIFETIME_S
+        if not lasting.all():
+            at = int(np.argmin(lasting))
+            raise ValueError(
+                f"lifetime_s[{at}] is {self.lifetime_s[at]:g}: must be at least "
+                f"{LEAST_LIFETIME_S:g}"
+            )
 
     def _check_types(self) -> None:
         for q, vertex in enumerate(self.type_vertex.tolist()):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.profiles.demand import ForestDemand
+from edgegym.profiles.demand import LEAST_LIFETIME_S, ForestDemand
 from edgegym.world.network import checked_number, checked_numbers
 
 FloatArray = NDArray[np.float64]
@@ -86,7 +86,7 @@ def hit_share(requests_per_s: ArrayLike, lifetime_s: ArrayLike) -> FloatArray:
     requests_per_s : array_like
         λ at one node, at least 0.
     lifetime_s : array_like
-        m, positive; infinite for what never expires. The two broadcast.
+        m, at least 1e-12; infinite for what never expires. The two broadcast.
 
     Returns
     -------
@@ -105,8 +105,8 @@ def hit_share(requests_per_s: ArrayLike, lifetime_s: ArrayLike) -> FloatArray:
             f"requests_per_s is {requests_per_s!r}: must be at least 0, at most "
             f"{_HIGHEST_RATE_PER_S:g}"
         )
-    if not (lifetime > 0).all():
-        raise ValueError(f"lifetime_s is {lifetime_s!r}: must be positive")
+    if not (lifetime >= LEAST_LIFETIME_S).all():
+        raise ValueError(f"lifetime_s is {lifetime_s!r}: must be at least {LEAST_LIFETIME_S:g}")
     return _kept_share(rate, 1.0 / lifetime)
 
 

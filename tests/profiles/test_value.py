@@ -151,7 +151,7 @@ def test_rates_are_checked(rate):
         hit_share(rate, 1.0)
 
 
-@pytest.mark.parametrize("lifetime", [0.0, -1.0, math.nan, "1"])
+@pytest.mark.parametrize("lifetime", [0.0, 1e-320, -1.0, math.nan, "1"])
 def test_lifetimes_are_checked(lifetime):
     with pytest.raises(ValueError, match=r"^lifetime_s is .*must be"):
         hit_share(1.0, lifetime)
