@@ -1,6 +1,8 @@
 """The analytic model: association, queues and their equilibrium, coverage, placement."""
 
 from edgegym.analytic.association import Association, association_law, nearest_association
+from edgegym.analytic.closed_form import association_alpha2, coverage_alpha2
+from edgegym.analytic.distances import DistanceLaw, decision_boundary, distance_law
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.performance import Performance, evaluate
 from edgegym.analytic.placement import PlacementResult, optimize_placement
@@ -19,10 +21,13 @@ from edgegym.analytic.planning import (
     pool_slots,
 )
 from edgegym.analytic.queueing import erlang_b, erlang_c, mean_wait, wait_cdf
+from edgegym.analytic.sampling import AssociationSample, sample_association
 from edgegym.world.network import TieredNetwork
 
 __all__ = [
     "Association",
+    "AssociationSample",
+    "DistanceLaw",
     "EdgeAdvantage",
     "Equilibrium",
     "FragmentationRow",
@@ -34,7 +39,11 @@ __all__ = [
     "RouteLatency",
     "Serving",
     "TieredNetwork",
+    "association_alpha2",
     "association_law",
+    "coverage_alpha2",
+    "decision_boundary",
+    "distance_law",
     "edge_advantage",
     "erlang_b",
     "erlang_c",
@@ -46,6 +55,7 @@ __all__ = [
     "optimize_placement",
     "poisson_quantile",
     "pool_slots",
+    "sample_association",
     "solve_equilibrium",
     "wait_cdf",
 ]

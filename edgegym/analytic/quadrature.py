@@ -22,6 +22,8 @@ from edgegym.jit import kernel
 
 # exp(-40) is below the rounding of a probability.
 _TAIL = 40.0
+# Of all costs; the nodes are so few that nothing nearer is likely.
+_FARTHEST = 1e300
 
 
 @cache
@@ -48,7 +50,7 @@ def rule(alpha: float, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 @kernel
-def _sorted_tiers(cost, density, order):
+def sorted_tiers(cost, density, order):
     """Write the tiers that exist and may serve into `order` by increasing cost; return how many."""
     count = 0
     for t in range(cost.size):
@@ -63,7 +65,7 @@ def _sorted_tiers(cost, density, order):
 
 
 @kernel
-def _means(j_from, step, active, order, cost, density, xi, power, mean, slope):
+def means(j_from, step, active, order, cost, density, xi, power, mean, slope):
     """Fill m_t and m_t' of the first `active` tiers at ``j_from + step``; return the sum of m_t.
 
     The two parts of j are kept apart, so that a step far below ``j_from`` is not lost to rounding.
@@ -87,31 +89,49 @@ def _means(j_from, step, active, order, cost, density, xi, power, mean, slope):
 
 
 @kernel
-def _tail_end(start, active, order, cost, density, xi, power, mean, slope):
-    """Return the cost at which the sum of m_t has passed the tail cut, at least `start`."""
-    end = np.inf
+def tail_length(start, most, active, order, cost, density, xi, power, mean, slope):
+    """Return how far beyond `start` the sum of m_t passes `most`; 0 if it has passed already.
+
+    A length, not a cost: where radio is tiny beside prefill, adding it to the cost would lose it.
+    """
+    length = _FARTHEST
     for k in range(active):
         t = order[k]
-        alone = cost[t] + xi * (_TAIL / (math.pi * density[t])) ** (1.0 / power)
-        end = min(end, alone)
-    if end <= start:
-        return start
+        alone = xi * (most / (math.pi * density[t])) ** (1.0 / power)
+        length = min(length, (cost[t] - start) + alone)
     # One tier's bound may be far too long when many share the requests: Newton on the sum's root,
     # which is nearly linear. A fixed number of steps keeps the result a smooth function of the
     # costs.
-    goal = _TAIL ** (1.0 / power)
+    goal = most ** (1.0 / power)
     for _ in range(3):
-        total = _means(end, 0.0, active, order, cost, density, xi, power, mean, slope)
+        if length <= 0.0:
+            return 0.0
+        total = means(start, length, active, order, cost, density, xi, power, mean, slope)
         if total <= 0.0:
             break
         gradient = 0.0
         for k in range(active):
             gradient += slope[k]
         root = total ** (1.0 / power)
-        end = end - (root - goal) * power * total / (root * gradient)
-        if end <= start:
-            return start
-    return end
+        length -= (root - goal) * power * total / (root * gradient)
+    return max(length, 0.0)
+
+
+@kernel
+def _piece(start, gap, active, order, cost, density, xi, power, mean, slope):
+    """Return the length of a piece up to the tail's cut, 0 if there is none, and its probability.
+
+    The piece begins at cost `start` and is `gap` long. Its probability is known exactly, which
+    removes most of the rule's error from the tiers' parts.
+    """
+    length = tail_length(start, _TAIL, active, order, cost, density, xi, power, mean, slope)
+    if min(length, gap) <= 0.0:
+        return 0.0, 0.0
+    before = means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
+    if length <= gap:  # what the cut leaves is below rounding, and belongs to this piece
+        return length, math.exp(-before)
+    after = means(start, gap, active, order, cost, density, xi, power, mean, slope)
+    return gap, math.exp(-before) - math.exp(-after)
 
 
 @kernel
@@ -142,32 +162,27 @@ def law(cost, density, xi, power, points, weights, share, cross):
     cross_part = np.zeros((tiers, tiers) if with_cross else (0, 0))
     share[:] = 0.0
     cross[:, :] = 0.0
-    count = _sorted_tiers(cost, density, order)
+    count = sorted_tiers(cost, density, order)
     for active in range(1, count + 1):
         start = cost[order[active - 1]]
-        end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
-        if active < count:
-            end = min(end, cost[order[active]])
-        if end <= start:
+        gap = cost[order[active]] - start if active < count else np.inf
+        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
+        if length <= 0.0:
             continue
-        length = end - start
-        before = _means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
-        after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
         part[:active] = 0.0
         if with_cross:
             cross_part[:active, :active] = 0.0
         for i in range(points.size):
             step = points[i] * length
-            total = _means(start, step, active, order, cost, density, xi, power, mean, slope)
+            total = means(start, step, active, order, cost, density, xi, power, mean, slope)
             weight = weights[i] * length * math.exp(-total)
             for k in range(active):
                 part[k] += weight * slope[k]
                 if with_cross:
                     for other in range(k):
                         cross_part[k, other] += weight * slope[k] * slope[other]
-        # The piece's whole probability is known exactly: it removes most of the rule's error.
         found = part[:active].sum()
-        scale = (math.exp(-before) - math.exp(-after)) / found if found > 0.0 else 0.0
+        scale = mass / found if found > 0.0 else 0.0
         for k in range(active):
             share[order[k]] += scale * part[k]
             if with_cross:
@@ -196,21 +211,17 @@ def moments(cost, density, xi, power, points, weights, share, distance, radio):
     share[:] = 0.0
     distance[:] = 0.0
     radio[:] = 0.0
-    count = _sorted_tiers(cost, density, order)
+    count = sorted_tiers(cost, density, order)
     for active in range(1, count + 1):
         start = cost[order[active - 1]]
-        end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
-        if active < count:
-            end = min(end, cost[order[active]])
-        if end <= start:
+        gap = cost[order[active]] - start if active < count else np.inf
+        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
+        if length <= 0.0:
             continue
-        length = end - start
-        before = _means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
-        after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
         part[:active] = 0.0
         for i in range(points.size):
             step = points[i] * length
-            total = _means(start, step, active, order, cost, density, xi, power, mean, slope)
+            total = means(start, step, active, order, cost, density, xi, power, mean, slope)
             weight = weights[i] * length * math.exp(-total)
             for k in range(active):
                 t = order[k]
@@ -219,7 +230,7 @@ def moments(cost, density, xi, power, points, weights, share, distance, radio):
                 part[k, 1] += won * math.sqrt(mean[k] / (math.pi * density[t]))
                 part[k, 2] += won * ((start - cost[t]) + step)
         found = part[:active, 0].sum()
-        scale = (math.exp(-before) - math.exp(-after)) / found if found > 0.0 else 0.0
+        scale = mass / found if found > 0.0 else 0.0
         for k in range(active):
             t = order[k]
             share[t] += scale * part[k, 0]
@@ -228,8 +239,27 @@ def moments(cost, density, xi, power, points, weights, share, distance, radio):
 
 
 @kernel
-def covered(cost, density, xi, power, points, weights, limit, delay, decay):
-    """Return the probability that the winning tier's wait fits into what the cost leaves.
+def _breaks(limit, delay, decay, count, order, cost, ends):
+    """Fill the costs between which coverage is smooth, in order; return how many there are.
+
+    The integrand jumps where a tier's slack ends, and may fall steeply just before.
+    """
+    size = 0
+    for k in range(count):
+        t = order[k]
+        ends[size] = cost[t]
+        ends[size + 1] = limit[t]
+        size += 2
+        if delay[t] > 1e-10 and decay[t] > 0.0:
+            ends[size] = limit[t] - 8.0 / decay[t]
+            size += 1
+    ends[:size] = np.sort(ends[:size])
+    return size
+
+
+@kernel
+def covered(cost, density, xi, power, points, weights, limit, delay, decay, fitting, reached):
+    """Fill the probability that each tier wins and its wait fits into what the cost leaves.
 
     Parameters
     ----------
@@ -240,66 +270,53 @@ def covered(cost, density, xi, power, points, weights, limit, delay, decay):
     delay, decay : float64 [S]
         The wait of tier s exceeds w with probability ``delay * exp(-decay * w)``; an unstable tier
         has delay 1 and decay 0, and so never fits.
-
-    Returns
-    -------
-    float
-        Sum over s of the integral of the density of "s wins at j" times P(wait <= limit[s] - j).
+    fitting, reached : float64 [S]
+        Out: P(s wins with a wait of at most its slack), and P(s wins with slack left).
     """
     tiers = cost.size
     order = np.empty(tiers, np.int64)
     mean = np.empty(tiers)
     slope = np.empty(tiers)
-    count = _sorted_tiers(cost, density, order)
-    if count == 0:
-        return 0.0
-    # The integrand jumps where a tier's slack ends and may fall steeply just before.
-    ends = np.empty(3 * count)
-    size = 0
+    part = np.empty((tiers, 2))
+    ends = np.empty(3 * tiers)
+    fitting[:] = 0.0
+    reached[:] = 0.0
+    count = sorted_tiers(cost, density, order)
+    size = _breaks(limit, delay, decay, count, order, cost, ends)
     last = -np.inf
     for k in range(count):
-        t = order[k]
-        last = max(last, limit[t])
-        ends[size] = cost[t]
-        ends[size + 1] = limit[t]
-        size += 2
-        if delay[t] > 1e-10 and decay[t] > 0.0:
-            ends[size] = limit[t] - 8.0 / decay[t]
-            size += 1
-    ends = np.sort(ends[:size])
+        last = max(last, limit[order[k]])
     active = 0
-    result = 0.0
-    for piece in range(size):
-        start = ends[piece]
+    for i in range(size):
+        start = ends[i]
         if start >= last:
             break
         while active < count and cost[order[active]] <= start:
             active += 1
-        if active == 0:
+        gap = ends[i + 1] - start if i + 1 < size else np.inf
+        if active == 0 or gap <= 0.0:
             continue
-        end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
-        if piece + 1 < size:
-            end = min(end, ends[piece + 1])
-        if end <= start:
-            continue
-        length = end - start
-        before = _means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
-        if before > _TAIL:
+        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
+        if length <= 0.0:
             break
-        after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
-        mass = 0.0
-        fits = 0.0
-        for i in range(points.size):
-            step = points[i] * length
-            total = _means(start, step, active, order, cost, density, xi, power, mean, slope)
-            weight = weights[i] * length * math.exp(-total)
+        part[:active] = 0.0
+        found = 0.0
+        for n in range(points.size):
+            step = points[n] * length
+            total = means(start, step, active, order, cost, density, xi, power, mean, slope)
+            weight = weights[n] * length * math.exp(-total)
             for k in range(active):
                 t = order[k]
                 won = weight * slope[k]
-                mass += won
-                slack = (limit[t] - start) - step
-                if slack >= 0.0 and end <= limit[t]:
-                    fits += won * (1.0 - delay[t] * math.exp(-decay[t] * slack))
-        if mass > 0.0:
-            result += fits * (math.exp(-before) - math.exp(-after)) / mass
-    return result
+                found += won
+                if limit[t] > start:
+                    late = 0.0
+                    if delay[t] > 0.0:
+                        slack = max((limit[t] - start) - step, 0.0)
+                        late = delay[t] * math.exp(-decay[t] * slack)
+                    part[k, 0] += won * (1.0 - late)
+                    part[k, 1] += won
+        scale = mass / found if found > 0.0 else 0.0
+        for k in range(active):
+            fitting[order[k]] += scale * part[k, 0]
+            reached[order[k]] += scale * part[k, 1]
