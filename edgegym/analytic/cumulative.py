@@ -84,18 +84,20 @@ def _fill_pieces(pieces):
             before = means(
                 start, 0.0, k + 1, order, cost, density, pieces.xi, pieces.power, mean, slope
             )
-            length = tail_length(
-                start,
-                before + _TAIL,
-                k + 1,
-                order,
-                cost,
-                density,
-                pieces.xi,
-                pieces.power,
-                mean,
-                slope,
-            )
+            length = 0.0
+            if before < 2.0 * _TAIL:
+                length = tail_length(
+                    start,
+                    before + _TAIL,
+                    k + 1,
+                    order,
+                    cost,
+                    density,
+                    pieces.xi,
+                    pieces.power,
+                    mean,
+                    slope,
+                )
             pieces.before[q, k] = before
             pieces.length[q, k] = min(gap, length)
 

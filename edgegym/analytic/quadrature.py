@@ -22,8 +22,8 @@ from edgegym.jit import kernel
 
 # exp(-40) is below the rounding of a probability.
 _TAIL = 40.0
-# Of all costs; the nodes are so few that nothing nearer is likely.
-_FARTHEST = 1e300
+# Radio costs in seconds outside this range are beyond what numbers can tell.
+_NEAREST, _FARTHEST = 1e-280, 1e280
 
 
 @cache
@@ -74,7 +74,7 @@ def means(j_from, step, active, order, cost, density, xi, power, mean, slope):
     for k in range(active):
         t = order[k]
         beyond = (j_from - cost[t]) + step
-        if beyond <= 0.0:
+        if beyond <= _NEAREST:
             mean[k] = 0.0
             slope[k] = 0.0
             continue
@@ -90,7 +90,7 @@ def means(j_from, step, active, order, cost, density, xi, power, mean, slope):
 
 @kernel
 def tail_length(start, most, active, order, cost, density, xi, power, mean, slope):
-    """Return how far beyond `start` the sum of m_t passes `most`; 0 if it has passed already.
+    """Return how far beyond `start`, where it is less, the sum of m_t has passed `most`.
 
     A length, not a cost: where radio is tiny beside prefill, adding it to the cost would lose it.
     """
@@ -99,21 +99,17 @@ def tail_length(start, most, active, order, cost, density, xi, power, mean, slop
         t = order[k]
         alone = xi * (most / (math.pi * density[t])) ** (1.0 / power)
         length = min(length, (cost[t] - start) + alone)
-    # One tier's bound may be far too long when many share the requests: Newton on the sum's root,
-    # which is nearly linear. A fixed number of steps keeps the result a smooth function of the
-    # costs.
-    goal = most ** (1.0 / power)
+    # One tier's bound may be far too long when many share the requests: Newton on the logarithm of
+    # the sum, which is convex in that of the length, so that no step goes too far. A fixed number
+    # of steps keeps the result a smooth function of the costs.
     for _ in range(3):
-        if length <= 0.0:
-            return 0.0
         total = means(start, length, active, order, cost, density, xi, power, mean, slope)
-        if total <= 0.0:
-            break
         gradient = 0.0
         for k in range(active):
             gradient += slope[k]
-        root = total ** (1.0 / power)
-        length -= (root - goal) * power * total / (root * gradient)
+        if not (total > most and gradient > 0.0):
+            break
+        length *= math.exp(-math.log(total / most) * total / (length * gradient))
     return max(length, 0.0)
 
 
@@ -124,10 +120,12 @@ def _piece(start, gap, active, order, cost, density, xi, power, mean, slope):
     The piece begins at cost `start` and is `gap` long. Its probability is known exactly, which
     removes most of the rule's error from the tiers' parts.
     """
-    length = tail_length(start, _TAIL, active, order, cost, density, xi, power, mean, slope)
-    if min(length, gap) <= 0.0:
+    if gap <= 0.0:
         return 0.0, 0.0
     before = means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
+    if before >= _TAIL:
+        return 0.0, 0.0
+    length = tail_length(start, _TAIL, active, order, cost, density, xi, power, mean, slope)
     if length <= gap:  # what the cut leaves is below rounding, and belongs to this piece
         return length, math.exp(-before)
     after = means(start, gap, active, order, cost, density, xi, power, mean, slope)
