@@ -34,8 +34,8 @@ def _stretches(cost: FloatArray, rate: FloatArray) -> Iterator[_Stretch]:
     present = np.flatnonzero((rate > 0) & np.isfinite(cost))
     order = present[np.argsort(cost[present], kind="stable")]
     for k, tier in enumerate(order):
-        start = cost[tier]
-        length = cost[order[k + 1]] - start if k + 1 < len(order) else math.inf
+        start = float(cost[tier])
+        length = float(cost[order[k + 1]]) - start if k + 1 < len(order) else math.inf
         if length > 0:
             active = order[: k + 1]
             left = math.exp(-float(rate[active] @ (start - cost[active])))
@@ -146,12 +146,12 @@ def coverage_alpha2(
         for part in _stretches(cost, rate):
             total = float(part.rate.sum())
             for s, own in zip(part.active, part.rate, strict=True):
-                slack = target[q] + wait[s] - part.start
+                slack = float(target[q] + wait[s]) - part.start
                 length = min(part.length, slack)
                 if length <= 0:
                     continue
                 won = -math.expm1(-total * length) / total
-                lost = late[s] * _overlap(total, fall[s], length, slack - length)
+                lost = late[s] * _overlap(total, float(fall[s]), length, slack - length)
                 result[s, q] += part.left * own * (won - lost)
     return result
 

@@ -173,7 +173,7 @@ def pair_coverage(
 def _cost_cdf(pieces, times, assumed, delay, decay, result):
     """Fill P(served by s within t) ``[Q, S, T]``; `times` increase, less the fixed radio part."""
     for q in range(pieces.cost.shape[0]):
-        for rank in range(pieces.count[q]):
+        for rank in range(pieces.rivals[q]):
             s = pieces.order[q, rank]
             limits = times + assumed[s]
             fitting_by_limit(pieces, q, rank, limits, delay[s], decay[s], result[q, s])

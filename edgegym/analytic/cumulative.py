@@ -3,7 +3,8 @@
 As in :mod:`edgegym.analytic.quadrature` a request type's costs are cut into pieces that begin at
 the tiers' own costs. Within a piece, ``cost = start + length * x ** stretch`` takes x from 0 to 1,
 in which the density is smooth; it is integrated over panels, narrow ones near 0 where tiers of
-nearly equal cost part, or over a part of one. Tiers go by their rank in the order of cost: in piece k those of ranks 0 to k compete.
+nearly equal cost part, or over a part of one. Tiers go by their rank in the order of cost: in piece
+k those of ranks 0 to k compete.
 """
 
 import math
@@ -39,8 +40,8 @@ class Pieces(NamedTuple):
         Radio coefficient, ``2 / alpha``, and the exponent of x.
     points, weights, few_points, few_weights : float64 [n]
         Gauss-Legendre rules on [0, 1], for panels and for short parts of them.
-    count : int64 [Q]
-        Tiers that may serve the type.
+    rivals : int64 [Q]
+        Number of tiers that exist and may serve the type.
     order : int64 [Q, S]
         Those tiers by increasing cost.
     length, before : float64 [Q, S]
@@ -57,7 +58,7 @@ class Pieces(NamedTuple):
     weights: FloatArray
     few_points: FloatArray
     few_weights: FloatArray
-    count: NDArray[np.int64]
+    rivals: NDArray[np.int64]
     order: NDArray[np.int64]
     length: FloatArray
     before: FloatArray
@@ -77,7 +78,7 @@ def _fill_pieces(pieces):
     for q in range(pieces.cost.shape[0]):
         cost, density, order = pieces.cost[q], pieces.density[q], pieces.order[q]
         count = sorted_tiers(cost, density, order)
-        pieces.count[q] = count
+        pieces.rivals[q] = count
         for k in range(count):
             start = cost[order[k]]
             gap = cost[order[k + 1]] - start if k + 1 < count else np.inf
@@ -112,7 +113,7 @@ def build_pieces(cost: FloatArray, density: FloatArray, xi: float, alpha: float)
         2.0 * max(2.0, alpha),
         *_gauss(_NODES),
         *_gauss(_FEW_NODES),
-        count=np.empty(len(cost), np.int64),
+        rivals=np.empty(len(cost), np.int64),
         order=np.empty(cost.shape, np.int64),
         length=np.empty(cost.shape),
         before=np.empty(cost.shape),
@@ -200,7 +201,7 @@ def panel_sums(pieces, upto):
     plain, faded = np.empty(tiers), np.empty(tiers)
     upto[:, :, :] = 0.0
     for q in range(pieces.cost.shape[0]):
-        for k in range(pieces.count[q]):
+        for k in range(pieces.rivals[q]):
             shift = min(pieces.before[q, k], 2.0 * _TAIL)
             for p in range(_PANELS):
                 at = k * _PANELS + p
@@ -251,7 +252,7 @@ def cumulative_shares(pieces, upto, steps, result):
     mean, slope = np.empty(tiers), np.empty(tiers)
     plain, faded = np.empty(tiers), np.empty(tiers)
     for q in range(pieces.cost.shape[0]):
-        count, order, cost = pieces.count[q], pieces.order[q], pieces.cost[q]
+        count, order, cost = pieces.rivals[q], pieces.order[q], pieces.cost[q]
         for rank in range(count):
             if pieces.before[q, rank] > _TAIL:
                 break
@@ -289,7 +290,7 @@ def relative_density(pieces, upto, steps, result):
     tiers = pieces.cost.shape[1]
     mean, slope = np.empty(tiers), np.empty(tiers)
     for q in range(pieces.cost.shape[0]):
-        count, order, cost = pieces.count[q], pieces.order[q], pieces.cost[q]
+        count, order, cost = pieces.rivals[q], pieces.order[q], pieces.cost[q]
         for rank in range(count):
             if pieces.before[q, rank] > _TAIL:
                 break
@@ -328,7 +329,7 @@ def share_quantiles(pieces, upto, shares, result):
     mean, slope = np.empty(tiers), np.empty(tiers)
     plain, faded = np.empty(tiers), np.empty(tiers)
     for q in range(pieces.cost.shape[0]):
-        count, order, cost = pieces.count[q], pieces.order[q], pieces.cost[q]
+        count, order, cost = pieces.rivals[q], pieces.order[q], pieces.cost[q]
         for rank in range(count):
             if pieces.before[q, rank] > _TAIL:
                 break
@@ -414,7 +415,7 @@ def fitting_by_limit(pieces, q, rank, limits, delay, decay, result):
     # Won so far, and won so far times the chance of a wait beyond what is left at `position`.
     won, late = 0.0, 0.0
     base, position = own, 0.0
-    for k in range(rank, pieces.count[q]):
+    for k in range(rank, pieces.rivals[q]):
         length = pieces.length[q, k]
         if pieces.before[q, k] > _TAIL:
             break

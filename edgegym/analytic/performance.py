@@ -200,7 +200,8 @@ class Performance:
         ValueError
             If a time is out of range.
         """
-        return self.ttft_cdf_by_type(times_s) @ self._net.type_probabilities
+        shares = self.ttft_cdf_by_type(times_s) @ self._net.type_probabilities
+        return np.minimum(shares, 1.0)
 
     def ttft_cdf_by_type(self, times_s: ArrayLike) -> FloatArray:
         """Return the share of each type's requests with a TTFT of at most each time.
@@ -219,7 +220,7 @@ class Performance:
         ValueError
             If a time is out of range.
         """
-        return self._ttft_pairs(times_s).sum(axis=1)
+        return np.minimum(self._ttft_pairs(times_s).sum(axis=1), 1.0)
 
     def ttft_cdf_by_profile(self, times_s: ArrayLike) -> FloatArray:
         """Return the share of each tier's requests with a TTFT of at most each time.
@@ -241,7 +242,9 @@ class Performance:
         """
         joint = self._ttft_pairs(times_s) @ self._net.type_probabilities
         used = self.profile_share > 0
-        return np.divide(joint, self.profile_share, out=np.full(joint.shape, np.nan), where=used)
+        share = np.full(joint.shape, np.nan)
+        np.divide(joint, self.profile_share, out=share, where=used)
+        return np.minimum(share, 1.0)
 
     def _ttft_pairs(self, times_s: ArrayLike) -> FloatArray:
         """Return P(served by s within t), given the type, ``[T, S, Q]``."""
