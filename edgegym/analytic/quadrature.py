@@ -18,6 +18,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from edgegym.analytic.elementary import fast_exp, fast_power
 from edgegym.jit import kernel
 
 # exp(-40) is below the rounding of a probability.
@@ -133,6 +134,41 @@ def _piece(start, gap, active, order, cost, density, xi, power, mean, slope):
 
 
 @kernel
+def _intensities(
+    start, length, active, order, cost, density, xi, power, points, weights, slope, weight
+):
+    """Fill m_t' at a piece's points, ``[active, n]``, and the rule's weight times exp(-sum m_t).
+
+    Tier by tier over all points, which the compiler turns into vector instructions.
+    """
+    weight[:] = 0.0
+    for k in range(active):
+        t = order[k]
+        offset = start - cost[t]
+        nodes = math.pi * density[t]
+        for i in range(points.size):
+            beyond = offset + points[i] * length
+            near = beyond <= _NEAREST
+            safe = 1.0 if near else beyond
+            scaled = safe / xi
+            value = nodes * (scaled if power == 1.0 else fast_power(scaled, power))
+            value = 0.0 if near else value
+            slope[k, i] = power * value / safe
+            weight[i] += value
+    for i in range(points.size):
+        weight[i] = weights[i] * length * fast_exp(-weight[i])
+
+
+@kernel(fastmath={"reassoc"})
+def _dot(a, b):
+    """Return the sum of products, in an order that suits vector instructions."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel
 def law(cost, density, xi, power, points, weights, share, cross):
     """Fill the probability of each tier and, unless `cross` is empty, its derivatives.
 
@@ -155,6 +191,9 @@ def law(cost, density, xi, power, points, weights, share, cross):
     order = np.empty(tiers, np.int64)
     mean = np.empty(tiers)
     slope = np.empty(tiers)
+    slopes = np.empty((tiers, points.size))
+    weight = np.empty(points.size)
+    product = np.empty(points.size)
     part = np.empty(tiers)
     with_cross = cross.size > 0
     cross_part = np.zeros((tiers, tiers) if with_cross else (0, 0))
@@ -167,18 +206,27 @@ def law(cost, density, xi, power, points, weights, share, cross):
         length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
         if length <= 0.0:
             continue
-        part[:active] = 0.0
-        if with_cross:
-            cross_part[:active, :active] = 0.0
-        for i in range(points.size):
-            step = points[i] * length
-            total = means(start, step, active, order, cost, density, xi, power, mean, slope)
-            weight = weights[i] * length * math.exp(-total)
-            for k in range(active):
-                part[k] += weight * slope[k]
-                if with_cross:
-                    for other in range(k):
-                        cross_part[k, other] += weight * slope[k] * slope[other]
+        _intensities(
+            start,
+            length,
+            active,
+            order,
+            cost,
+            density,
+            xi,
+            power,
+            points,
+            weights,
+            slopes,
+            weight,
+        )
+        for k in range(active):
+            part[k] = _dot(weight, slopes[k])
+            if with_cross:
+                for i in range(points.size):
+                    product[i] = weight[i] * slopes[k, i]
+                for other in range(k):
+                    cross_part[k, other] = _dot(product, slopes[other])
         found = part[:active].sum()
         scale = mass / found if found > 0.0 else 0.0
         for k in range(active):
@@ -205,6 +253,8 @@ def moments(cost, density, xi, power, points, weights, share, distance, radio):
     order = np.empty(tiers, np.int64)
     mean = np.empty(tiers)
     slope = np.empty(tiers)
+    slopes = np.empty((tiers, points.size))
+    weight = np.empty(points.size)
     part = np.empty((tiers, 3))
     share[:] = 0.0
     distance[:] = 0.0
@@ -216,17 +266,31 @@ def moments(cost, density, xi, power, points, weights, share, distance, radio):
         length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
         if length <= 0.0:
             continue
+        _intensities(
+            start,
+            length,
+            active,
+            order,
+            cost,
+            density,
+            xi,
+            power,
+            points,
+            weights,
+            slopes,
+            weight,
+        )
         part[:active] = 0.0
-        for i in range(points.size):
-            step = points[i] * length
-            total = means(start, step, active, order, cost, density, xi, power, mean, slope)
-            weight = weights[i] * length * math.exp(-total)
-            for k in range(active):
-                t = order[k]
-                won = weight * slope[k]
+        for k in range(active):
+            t = order[k]
+            offset = start - cost[t]
+            area = power * math.pi * density[t]
+            for i in range(points.size):
+                won = weight[i] * slopes[k, i]
+                beyond = offset + points[i] * length
                 part[k, 0] += won
-                part[k, 1] += won * math.sqrt(mean[k] / (math.pi * density[t]))
-                part[k, 2] += won * ((start - cost[t]) + step)
+                part[k, 1] += won * math.sqrt(slopes[k, i] * beyond / area)
+                part[k, 2] += won * beyond
         found = part[:active, 0].sum()
         scale = mass / found if found > 0.0 else 0.0
         for k in range(active):
@@ -275,6 +339,9 @@ def covered(cost, density, xi, power, points, weights, limit, delay, decay, fitt
     order = np.empty(tiers, np.int64)
     mean = np.empty(tiers)
     slope = np.empty(tiers)
+    slopes = np.empty((tiers, points.size))
+    weight = np.empty(points.size)
+    late = np.empty(points.size)
     part = np.empty((tiers, 2))
     ends = np.empty(3 * tiers)
     fitting[:] = 0.0
@@ -297,23 +364,34 @@ def covered(cost, density, xi, power, points, weights, limit, delay, decay, fitt
         length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
         if length <= 0.0:
             break
-        part[:active] = 0.0
+        _intensities(
+            start,
+            length,
+            active,
+            order,
+            cost,
+            density,
+            xi,
+            power,
+            points,
+            weights,
+            slopes,
+            weight,
+        )
         found = 0.0
-        for n in range(points.size):
-            step = points[n] * length
-            total = means(start, step, active, order, cost, density, xi, power, mean, slope)
-            weight = weights[n] * length * math.exp(-total)
-            for k in range(active):
-                t = order[k]
-                won = weight * slope[k]
-                found += won
-                if limit[t] > start:
-                    late = 0.0
-                    if delay[t] > 0.0:
-                        slack = max((limit[t] - start) - step, 0.0)
-                        late = delay[t] * math.exp(-decay[t] * slack)
-                    part[k, 0] += won * (1.0 - late)
-                    part[k, 1] += won
+        for k in range(active):
+            t = order[k]
+            won = _dot(weight, slopes[k])
+            found += won
+            part[k, :] = 0.0
+            if limit[t] > start:
+                part[k, :] = won
+                if delay[t] > 0.0:
+                    left = limit[t] - start
+                    for i in range(points.size):
+                        slack = max(left - points[i] * length, 0.0)
+                        late[i] = delay[t] * fast_exp(-decay[t] * slack) * weight[i]
+                    part[k, 0] -= _dot(late, slopes[k])
         scale = mass / found if found > 0.0 else 0.0
         for k in range(active):
             fitting[order[k]] += scale * part[k, 0]
