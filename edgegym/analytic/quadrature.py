@@ -146,13 +146,16 @@ def _intensities(
         t = order[k]
         offset = start - cost[t]
         nodes = math.pi * density[t]
+        if power == 1.0:
+            for i in range(points.size):
+                slope[k, i] = nodes / xi
+                weight[i] += nodes / xi * (offset + points[i] * length)
+            continue
         for i in range(points.size):
             beyond = offset + points[i] * length
             near = beyond <= _NEAREST
             safe = 1.0 if near else beyond
-            scaled = safe / xi
-            value = nodes * (scaled if power == 1.0 else fast_power(scaled, power))
-            value = 0.0 if near else value
+            value = 0.0 if near else nodes * fast_power(safe / xi, power)
             slope[k, i] = power * value / safe
             weight[i] += value
     for i in range(points.size):

@@ -18,7 +18,9 @@ def test_exp():
 @pytest.mark.twin
 def test_power():
     rng = np.random.default_rng(1)
-    for x, power in zip(np.exp(rng.uniform(-640, 640, 300)), rng.uniform(0.02, 1, 300), strict=True):
+    for x, power in zip(
+        np.exp(rng.uniform(-640, 640, 300)), rng.uniform(0.02, 1, 300), strict=True
+    ):
         assert fast_power(x, power) == pytest.approx(x**power, rel=2e-13)
     for x in (1.0, math.sqrt(0.5), math.nextafter(1.0, 0.0), math.sqrt(2.0), 1e-280, 1e292):
         assert fast_power(x, 0.4) == pytest.approx(x**0.4, rel=1e-13)
