@@ -58,12 +58,12 @@ def _cast_from_bits(typing_context: Any, bits: Any) -> Any:
 
 @overload(_bits, inline="always")
 def _compiled_bits(x):
-    return lambda x: _cast_to_bits(x)
+    return lambda x: _cast_to_bits(x)  # pyright: ignore[reportCallIssue]
 
 
 @overload(_from_bits, inline="always")
 def _compiled_from_bits(bits):
-    return lambda bits: _cast_from_bits(bits)
+    return lambda bits: _cast_from_bits(bits)  # pyright: ignore[reportCallIssue]
 
 
 @kernel
