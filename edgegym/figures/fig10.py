@@ -1,0 +1,120 @@
+"""Fig. 10: the best mix of profiles, by load."""
+
+from typing import Any
+
+import numpy as np
+
+from edgegym.figures.mixes import DEEP_CAP, best_mixes
+from edgegym.figures.scenario import coverage, paper_network, profile_names, sweep
+from edgegym.figures.spec import Caption, Effort, Figure, Report
+from edgegym.figures.style import PROFILES
+from edgegym.figures.table import Table
+
+_LEAST, _MOST = 0.5, 10.5
+_MARKS = (3.0, 7.0, 9.0)
+# What the paper selects at high load: 15 % deep, 50 % shallow.
+_PAPER_HIGH = {"uncached": 0.35, "shallow": 0.5, "deep": 0.15}
+
+
+def compute(effort: Effort, report: Report) -> Table:
+    """Return the best mix and its coverage by load, and that of the paper's high-load mix."""
+    names = profile_names()
+    loads = sweep(_LEAST, _MOST, (effort.points + 1) // 2, including=_MARKS)
+    found = best_mixes(loads, effort.mix_step, report)
+    columns: dict[str, Any] = {"request_intensity_per_s_km2": loads}
+    for tier, name in enumerate(names):
+        columns[f"share_{name}"] = [best.mix[tier] for best in found]
+    columns["coverage_best_mix"] = [best.coverage for best in found]
+    columns["stable"] = [best.stable for best in found]
+    high = [_PAPER_HIGH[name] for name in names]
+    columns["coverage_of_papers_high_load_mix"] = [
+        coverage(paper_network(request_intensity=float(load), profile_probabilities=high))
+        for load in loads
+    ]
+    net = paper_network()
+    # Requests/s that a node of each profile would carry if it served all types alike.
+    capacity = net.concurrency / (net.occupancy_s @ net.type_probabilities)
+    for tier, name in enumerate(names):
+        columns[f"capacity_of_{name}_node_per_s"] = [capacity[tier]] * len(loads)
+    columns["candidates"] = [best.candidates for best in found]
+    return Table(columns)
+
+
+def draw(canvas: Any, table: Table) -> None:
+    """Draw the shares as stacked areas."""
+    axes = canvas.subplots()
+    load = table["request_intensity_per_s_km2"]
+    names = ("deep", "shallow", "uncached")
+    axes.stackplot(
+        load,
+        [table[f"share_{name}"] for name in names],
+        colors=[PROFILES[name]["color"] for name in names],
+        labels=names,
+        alpha=0.75,
+        step="mid",
+    )
+    axes.axhline(DEEP_CAP, color="black", linewidth=1.0, linestyle=":")
+    axes.annotate(
+        "cap of the deep share",
+        (load[0], DEEP_CAP),
+        xytext=(4, 3),
+        textcoords="offset points",
+        fontsize=8.5,
+    )
+    axes.set_xlim(load[0], load[-1])
+    axes.set_ylim(0, 1)
+    axes.grid(visible=False)
+    axes.set_xlabel("load, requests/s/km²")
+    axes.set_ylabel("share of the nodes in the best mix")
+    handles, labels = axes.get_legend_handles_labels()
+    canvas.legend(handles[::-1], labels[::-1], loc="outside right center")
+
+
+def caption(table: Table) -> Caption:
+    """Say how the mix moves with the load, and what the paper's high-load mix would cost."""
+
+    def mix_at(load: float) -> str:
+        row = table.where(request_intensity_per_s_km2=load)
+        shares = (f"{row[f'share_{name}'][0]:.2f}" for name in ("uncached", "shallow", "deep"))
+        return f"({', '.join(shares)})"
+
+    stable = table["stable"] > 0
+    deep = table["share_deep"][stable]
+    costs = (table["coverage_best_mix"] - table["coverage_of_papers_high_load_mix"])[stable]
+    worst = int(costs.argmax())
+    loads = table["request_intensity_per_s_km2"][stable]
+    capacities = ", ".join(
+        f"{table[f'capacity_of_{name}_node_per_s'][0]:.1f}"
+        for name in ("uncached", "shallow", "deep")
+    )
+    return Caption(
+        paper=(
+            "Among a feasible set of candidates, the best mix has 20 % deep nodes at light and "
+            "moderate load; at high load 15 % deep and 50 % shallow."
+        ),
+        here=(
+            f"Of {table['candidates'][0]:.0f} mixes (uncached, shallow, deep) with at most "
+            f"{DEEP_CAP:.0%} deep, the best is {mix_at(_MARKS[0])} at {_MARKS[0]:g} "
+            f"requests/s/km², {mix_at(_MARKS[1])} at {_MARKS[1]:g} and {mix_at(_MARKS[2])} at "
+            f"{_MARKS[2]:g}. The deep share is between {deep.min():.2f} and {deep.max():.2f} at "
+            f"every load that some mix carries; what moves is mass between shallow and uncached. "
+            f"The paper's high-load mix is {costs[worst]:.3f} of coverage behind the best one at "
+            f"worst (at {loads[worst]:.2f}), {np.median(costs):.3f} in the middle."
+        ),
+        difference=(
+            f"With the fitted values a node that served all types alike would carry "
+            f"{capacities} requests/s uncached, shallow and deep. So deep state costs no capacity, "
+            "as its shorter prefill makes up for the lost slots, while shallow state does: under "
+            "load the uncached profile takes its place. The paper's own values, which are not in "
+            "its text, must price state differently; nor is its set of candidates known."
+        ),
+    )
+
+
+FIGURE = Figure(
+    name="fig10",
+    title="Fig. 10: best mix of profiles by load",
+    compute=compute,
+    draw=draw,
+    caption=caption,
+)

@@ -1,0 +1,64 @@
+"""The best mix among a grid of feasible candidates, by load; Figs. 10 and 11 share it."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgegym.figures.scenario import paper_network, profile_names, solved
+from edgegym.figures.spec import Report
+
+DEEP_CAP = 0.2
+"""Most of the nodes that may be deep, as in the paper's selected designs."""
+
+_LEAST_BETTER = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class BestMix:
+    """The winner at one load."""
+
+    load: float
+    """Requests/s/km²."""
+    mix: NDArray[np.float64]
+    """Share of each profile, ``[S]``."""
+    coverage: float
+    """Its coverage."""
+    stable: bool
+    """Whether it carries the load; if not, no candidate does."""
+    candidates: int
+    """How many mixes were compared."""
+
+
+def candidate_mixes(step: float) -> list[NDArray[np.float64]]:
+    """Return all mixes whose shares are multiples of a step, with at most ``DEEP_CAP`` deep."""
+    parts = round(1.0 / step)
+    names = profile_names()
+    deep = names.index("deep")
+    mixes = []
+    for head in product(range(parts + 1), repeat=len(names) - 1):
+        counts = np.array([*head, parts - sum(head)])
+        if counts[-1] >= 0 and counts[deep] <= DEEP_CAP * parts + 1e-9:
+            mixes.append(counts / parts)
+    return mixes
+
+
+def best_mixes(loads: NDArray[np.float64], step: float, report: Report) -> list[BestMix]:
+    """Return the mix with the largest coverage at each load; a stable one if there is any."""
+    mixes = candidate_mixes(step)
+    found = []
+    for number, load in enumerate(loads, 1):
+        net = paper_network(request_intensity=float(load))
+        best = None
+        for mix in mixes:
+            equilibrium, performance = solved(net.with_mix(mix))
+            rank = (equilibrium.stable, performance.coverage)
+            if best is None or rank > (best.stable, best.coverage + _LEAST_BETTER):
+                best = BestMix(
+                    float(load), mix, performance.coverage, equilibrium.stable, len(mixes)
+                )
+        assert best is not None
+        found.append(best)
+        report(f"{len(mixes)} mixes at {load:.2f} requests/s/km², load {number} of {len(loads)}")
+    return found
