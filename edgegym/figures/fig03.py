@@ -20,7 +20,7 @@ def compute(effort: Effort, report: Report) -> Table:
     del report
     net = paper_network()
     near, deep = (profile_names().index(name) for name in (_NEAR, _DEEP))
-    distance_km = np.linspace(0.0, _REACH_KM, max(effort.points, 31))
+    grid_km = np.linspace(0.0, _REACH_KM, max(effort.points, 31))
     rows: dict[str, list[Any]] = {
         "distance_to_uncached_node_km": [],
         "farthest_deep_node_km": [],
@@ -30,8 +30,11 @@ def compute(effort: Effort, report: Report) -> Table:
     for q, name in enumerate(type_names()):
         for wait_s in _WAITS_S:
             saved_s = net.prefill_s[near, q] - net.prefill_s[deep, q] - wait_s
+            # Closer to the uncached node than this, no deep node is preferred at all.
+            nearest_km = max(-saved_s / net.radio_xi, 0.0) ** (1.0 / net.radio_alpha)
+            distance_km = np.concatenate([[nearest_km], grid_km[grid_km > nearest_km]])
             power = distance_km**net.radio_alpha + saved_s / net.radio_xi
-            farthest = np.where(power >= 0, np.maximum(power, 0) ** (1 / net.radio_alpha), np.nan)
+            farthest = np.maximum(power, 0.0) ** (1.0 / net.radio_alpha)
             rows["distance_to_uncached_node_km"] += distance_km.tolist()
             rows["farthest_deep_node_km"] += farthest.tolist()
             rows["wait_at_deep_node_s"] += [wait_s] * len(distance_km)
@@ -50,15 +53,15 @@ def draw(canvas: Any, table: Table) -> None:
                 line["distance_to_uncached_node_km"],
                 line["farthest_deep_node_km"],
                 color=colour,
-                label=f"wait at the deep node {wait_s:g} s",
+                label=f"deep node with a wait of {wait_s:g} s",
             )
         axes.plot([0, _REACH_KM], [0, _REACH_KM], color="black", linewidth=0.8, linestyle=":")
-        axes.set_title(f"{name} requests (below a line: to the deep node)")
+        axes.set_title(f"{name} requests")
         axes.set_xlabel("distance to the uncached node, km")
         axes.set_xlim(0, _REACH_KM)
         axes.set_ylim(0, 3.6)
     panels[0].set_ylabel("distance to the deep node, km")
-    panels[0].legend(loc="lower right")
+    panels[1].legend(loc="upper left", title="preferred below the line", title_fontsize=9)
 
 
 def caption(table: Table) -> Caption:
@@ -86,7 +89,10 @@ def caption(table: Table) -> Caption:
             "the less the saved prefill buys, as radio latency grows with the square of the "
             "distance. A short request saves little, so most waits turn it away."
         ),
-        difference="None in shape; the paper's axes can't be compared, as it prints no numbers.",
+        difference=(
+            "None in shape; values can't be compared, as the paper prints none. On the dotted line "
+            "both nodes are equally far."
+        ),
     )
 
 
@@ -96,4 +102,5 @@ FIGURE = Figure(
     compute=compute,
     draw=draw,
     caption=caption,
+    size_in=(8.0, 4.0),
 )

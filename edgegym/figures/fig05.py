@@ -11,6 +11,7 @@ from edgegym.evaluation.speed import mmc_scenario
 from edgegym.figures.spec import Caption, Effort, Figure, Report
 from edgegym.figures.style import BLUE, GREY, ORANGE
 from edgegym.figures.table import Table
+from edgegym.figures.words import small
 from edgegym.simulator import Fleet
 from edgegym.simulator.histogram import bin_edges_s
 
@@ -89,7 +90,7 @@ def draw(canvas: Any, table: Table) -> None:
         marker=".",
         markersize=5,
         markevery=max(len(table) // 40, 1),
-        label=f"event simulation, {table['requests'][0]:,.0f} requests",
+        label=f"event simulation, {table['requests'][0] / 1e6:.3g} million requests",
     )
     law.set_ylabel("probability that the wait is shorter")
     law.legend(loc="lower right")
@@ -114,6 +115,9 @@ def caption(table: Table) -> Caption:
     """State the largest gap, and how much of it is noise."""
     at = int(np.abs(table["gap"]).argmax())
     largest, error = abs(table["gap"][at]), table["standard_error"][at]
+    law = table["probability_theory"][at]
+    # As many independent requests would have this standard error.
+    alike = float(f"{law * (1.0 - law) / error**2:.2g}")
     own_load = np.abs(table["gap_at_the_load_of_the_run"]).max()
     return Caption(
         paper=(
@@ -123,13 +127,14 @@ def caption(table: Table) -> Caption:
         here=(
             f"M/M/{table['slots'][0]:.0f} at a utilisation of {table['utilization'][0]:.2f} in "
             f"edgegym's own simulator (one node, radio without delay), "
-            f"{table['requests'][0]:,.0f} requests: the largest gap is {largest:.1e}, at a wait of "
-            f"{table['wait_s'][at]:.2f} s, where the standard error is {error:.1e}. At the arrival "
-            f"rate and slot time that the run really had, the largest gap is {own_load:.1e}."
+            f"{table['requests'][0] / 1e6:.3g} million requests: the largest gap is "
+            f"{small(largest)}, at a wait of {table['wait_s'][at]:.2f} s, where the standard error "
+            f"is {small(error)}. At the arrival rate and slot time that the run really had, the "
+            f"largest gap is {small(own_load)}."
         ),
         difference=(
-            "Noise only. Requests that follow each other find nearly the same queue, so ten "
-            "million of them tell no more than tens of thousands of independent ones would."
+            "Noise only: requests that follow each other find nearly the same queue, so that "
+            f"these tell no more than {alike:,.0f} independent ones would."
         ),
     )
 

@@ -13,7 +13,7 @@ from edgegym.figures.table import Table
 
 _LOADS = (3.0, 4.0)
 _DAMPING = 0.5
-_STEPS = 30
+_STEPS = 40
 _SETTLED = 0.01
 
 
@@ -55,13 +55,23 @@ def draw(canvas: Any, table: Table) -> None:
         for name in profile_names():
             style = PROFILES[name]
             axes.plot(rows["iteration"], rows[f"wait_{name}_s"], marker=".", **style)
-            axes.axhline(
-                rows[f"equilibrium_wait_{name}_s"][0], color=style["color"], linewidth=0.8
-            )
+            axes.axhline(rows[f"equilibrium_wait_{name}_s"][0], color=style["color"], linewidth=0.8)
         axes.set_title(f"{load:g} requests/s/km², η = {rows['damping'][0]:g}")
         axes.set_xlabel("iteration")
         axes.set_ylabel("advertised wait, s")
-    panels[0].legend(title="thin lines: equilibrium", title_fontsize=9)
+        highest = 1.8 * rows["equilibrium_wait_deep_s"][0]
+        axes.set_ylim(-0.03 * highest, highest)
+        peak = rows["wait_deep_s"].max()
+        if peak > highest:
+            axes.annotate(
+                f"deep: {peak:,.3g} s after the first step",
+                (int(rows["wait_deep_s"].argmax()), highest),
+                xytext=(6, -12),
+                textcoords="offset points",
+                fontsize=8.5,
+                color=PROFILES["deep"]["color"],
+            )
+    panels[0].legend(loc="upper right", title="thin lines: equilibrium", title_fontsize=9)
 
 
 def settled_after(rows: Table) -> int | None:

@@ -76,10 +76,10 @@ def compute(effort: Effort, report: Report) -> Table:
             "coverage",
         )
     }
-    depths = sweep(0.0, longest, 2 * effort.points, including=paper_network().hit_tokens.ravel())
     for price in _PRICES:
         bytes_per_token = price * deep_price_bytes()
-        report(f"{1024 * bytes_per_token / _GIB:.2g} GiB per 1024 tokens")
+        report(f"{1024 * bytes_per_token / _GIB:.3g} GiB per 1024 tokens")
+        depths = sweep(0.0, longest, 2 * effort.points, including=_slot_edges(bytes_per_token))
         for load in _LOADS:
             for depth in depths:
                 net = uniform_network(load, float(depth), bytes_per_token)
@@ -89,6 +89,18 @@ def compute(effort: Effort, report: Report) -> Table:
                 columns["slots"].append(0 if net is None else int(net.concurrency[0]))
                 columns["coverage"].append(0.0 if net is None else coverage(net))
     return Table(columns)
+
+
+def _slot_edges(bytes_per_token: float) -> list[float]:
+    """Return the deepest prefix for each number of slots, and one token more."""
+    hardware = preset("paper").hardware
+    most = hardware.memory_bytes // hardware.runtime_bytes_per_sequence
+    longest = paper_network().input_tokens.max() - 2
+    edges = [
+        float(slots * hardware.runtime_bytes_per_sequence // bytes_per_token)
+        for slots in range(1, int(most))
+    ]
+    return [edge + more for edge in edges if edge <= longest for more in (0.0, 1.0)]
 
 
 def best_depth(table: Table, load: float, price: float) -> tuple[float, float]:
@@ -116,7 +128,7 @@ def draw(canvas: Any, table: Table) -> None:
         axes.set_xlabel("depth of the prefix that every node holds, tokens")
     panels[0].set_ylabel("coverage (TTFT within 0.8 s)")
     panels[0].set_ylim(-0.03, 1.05)
-    panels[1].legend(loc="upper right", title="dots: best depth", title_fontsize=9)
+    panels[0].legend(loc="lower right", title="dots: best depth", title_fontsize=9)
 
 
 def caption(table: Table) -> Caption:

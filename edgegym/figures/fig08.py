@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from edgegym.figures.published import published
 from edgegym.figures.scenario import (
     POLICIES,
@@ -16,6 +14,7 @@ from edgegym.figures.spec import Caption, Effort, Figure, Report
 from edgegym.figures.style import GREY, mark_published
 from edgegym.figures.style import POLICIES as STYLES
 from edgegym.figures.table import Table
+from edgegym.figures.words import small
 
 _LEAST, _MOST = 0.25, 11.0
 _MARKS = (1.0, 3.0, 4.0)
@@ -60,7 +59,7 @@ def draw(canvas: Any, table: Table) -> None:
     axes.set_xlabel("load, requests/s/km²")
     axes.set_ylabel("coverage (TTFT within 0.8 s)")
     axes.set_ylim(0, 0.85)
-    axes.legend(loc="upper right")
+    canvas.legend(loc="outside upper center", ncols=3)
 
 
 def caption(table: Table) -> Caption:
@@ -77,10 +76,8 @@ def caption(table: Table) -> Caption:
     prefill = table.value("busiest_prefill_gpu_s_per_s", request_intensity_per_s_km2=3.0)
     last = loads[table["stable_load_aware"] > 0].max()
     unaware = loads[table["stable_queue_unaware"] > 0].max()
-    light = np.abs(
-        table.where(request_intensity_per_s_km2=1.0)["coverage_load_aware"]
-        - table.where(request_intensity_per_s_km2=1.0)["coverage_queue_unaware"]
-    )[0]
+    light = abs(at(1.0, "load_aware") - at(1.0, "queue_unaware"))
+    behind = loads[table["coverage_load_aware"] < table["coverage_nearest"]]
     return Caption(
         paper=(
             "At light load both prefix-aware policies are almost identical. At 3 requests/s/km² "
@@ -88,12 +85,18 @@ def caption(table: Table) -> Caption:
             "0.63 against 0.23; the nearest node gives about 0.52 throughout."
         ),
         here=(
-            f"At 1 request/s/km² the two differ by {light:.1e}. At 3: load-aware "
+            f"At 1 request/s/km² the two differ by {small(light)}. At 3: load-aware "
             f"{at(3.0, 'load_aware'):.3f}, queue-unaware {at(3.0, 'queue_unaware'):.3f}, nearest "
             f"{at(3.0, 'nearest'):.3f}. At 4: {at(4.0, 'load_aware'):.3f}, "
             f"{at(4.0, 'queue_unaware'):.3f}, {at(4.0, 'nearest'):.3f}. The largest difference to "
-            f"a printed value is {worst:.3f}. The queue-unaware fleet is stable up to "
-            f"{unaware:.2f} of the loads drawn, the load-aware one up to {last:.2f}."
+            f"a printed value is {worst:.3f}. Of the loads drawn, {unaware:.2f} is the largest "
+            f"that queue-unaware routing carries without an unstable tier, and {last:.2f} for "
+            "load-aware routing"
+            + (
+                f"; from {behind[0]:.2f} on the nearest node covers more, with unstable tiers."
+                if len(behind)
+                else "."
+            )
         ),
         difference=(
             "The parameters were fitted to exactly these values, so that their agreement is no "

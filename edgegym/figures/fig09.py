@@ -6,6 +6,7 @@ from edgegym.figures.scenario import LONG, paper_network, profile_names, solved,
 from edgegym.figures.spec import Caption, Effort, Figure, Report
 from edgegym.figures.style import GREEN, PROFILES, RED
 from edgegym.figures.table import Table
+from edgegym.figures.words import percent
 
 _LEAST, _MOST = 0.05, 0.95
 _PRESET = 0.6
@@ -97,14 +98,15 @@ def caption(table: Table) -> Caption:
             "grow, and the mean distance changes. No numbers are printed."
         ),
         here=(
-            f"From {first:.0%} to {last:.0%} long requests at "
+            f"From {percent(first)} to {percent(last)} long requests at "
             f"{table['request_intensity_per_s_km2'][0]:g} requests/s/km²: the deep tier's "
             f"utilisation goes from {ends('utilization_deep')}, the uncached one's from "
             f"{ends('utilization_uncached')}; the share of long requests that reach a deep node "
             f"from {ends('long_request_share_deep')}. The offloading ratio of the long requests "
             f"goes from {ends('offloading_ratio_long')}. That of all requests starts at "
             f"{ratio[0]:.2f}, is largest, {ratio[peak]:.2f}, at "
-            f"{table['long_request_share'][peak]:.0%} long requests, and ends at {ratio[-1]:.2f}. "
+            f"{percent(table['long_request_share'][peak])} long requests, and ends at "
+            f"{ratio[-1]:.2f}. "
             f"The mean distance goes from {ends('mean_distance_km')} km."
         ),
         difference=(

@@ -4,14 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from edgegym.figures.mixes import DEEP_CAP, best_mixes
+from edgegym.figures.mixes import best_mixes
 from edgegym.figures.scenario import coverage, paper_network, profile_names, sweep
 from edgegym.figures.spec import Caption, Effort, Figure, Report
-from edgegym.figures.style import PROFILES
+from edgegym.figures.style import GREEN, PROFILES, RED
 from edgegym.figures.table import Table
+from edgegym.figures.words import percent
 
 _LEAST, _MOST = 0.5, 10.5
 _MARKS = (3.0, 7.0, 9.0)
+_DEEP_CAP = 0.2
 # What the paper selects at high load: 15 % deep, 50 % shallow.
 _PAPER_HIGH = {"uncached": 0.35, "shallow": 0.5, "deep": 0.15}
 
@@ -20,12 +22,15 @@ def compute(effort: Effort, report: Report) -> Table:
     """Return the best mix and its coverage by load, and that of the paper's high-load mix."""
     names = profile_names()
     loads = sweep(_LEAST, _MOST, (effort.points + 1) // 2, including=_MARKS)
-    found = best_mixes(loads, effort.mix_step, report)
+    found = best_mixes(loads, effort.mix_step, _DEEP_CAP, report)
     columns: dict[str, Any] = {"request_intensity_per_s_km2": loads}
     for tier, name in enumerate(names):
         columns[f"share_{name}"] = [best.mix[tier] for best in found]
     columns["coverage_best_mix"] = [best.coverage for best in found]
     columns["stable"] = [best.stable for best in found]
+    columns["coverage_of_preset_mix"] = [
+        coverage(paper_network(request_intensity=float(load))) for load in loads
+    ]
     high = [_PAPER_HIGH[name] for name in names]
     columns["coverage_of_papers_high_load_mix"] = [
         coverage(paper_network(request_intensity=float(load), profile_probabilities=high))
@@ -41,8 +46,8 @@ def compute(effort: Effort, report: Report) -> Table:
 
 
 def draw(canvas: Any, table: Table) -> None:
-    """Draw the shares as stacked areas."""
-    axes = canvas.subplots()
+    """Draw the shares as stacked areas, and what two fixed mixes lose against the best."""
+    axes, losses = canvas.subplots(1, 2)
     load = table["request_intensity_per_s_km2"]
     names = ("deep", "shallow", "uncached")
     axes.stackplot(
@@ -53,10 +58,10 @@ def draw(canvas: Any, table: Table) -> None:
         alpha=0.75,
         step="mid",
     )
-    axes.axhline(DEEP_CAP, color="black", linewidth=1.0, linestyle=":")
+    axes.axhline(_DEEP_CAP, color="black", linewidth=1.0, linestyle=":")
     axes.annotate(
         "cap of the deep share",
-        (load[0], DEEP_CAP),
+        (load[0], _DEEP_CAP),
         xytext=(4, 3),
         textcoords="offset points",
         fontsize=8.5,
@@ -66,8 +71,19 @@ def draw(canvas: Any, table: Table) -> None:
     axes.grid(visible=False)
     axes.set_xlabel("load, requests/s/km²")
     axes.set_ylabel("share of the nodes in the best mix")
-    handles, labels = axes.get_legend_handles_labels()
-    canvas.legend(handles[::-1], labels[::-1], loc="outside right center")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.13), ncols=3)
+    lines = (
+        ("coverage_of_preset_mix", "the preset's (0.40, 0.40, 0.20)", GREEN, "-"),
+        ("coverage_of_papers_high_load_mix", "the paper's at high load", RED, "--"),
+    )
+    stable = table["stable"] > 0
+    for column, label, colour, dashes in lines:
+        loss = (table["coverage_best_mix"] - table[column])[stable]
+        losses.plot(load[stable], loss, color=colour, linestyle=dashes, label=label)
+    losses.set_xlabel("load, requests/s/km²")
+    losses.set_ylabel("coverage behind the best mix")
+    losses.set_ylim(0, None)
+    losses.legend(loc="upper left")
 
 
 def caption(table: Table) -> Caption:
@@ -80,6 +96,7 @@ def caption(table: Table) -> Caption:
 
     stable = table["stable"] > 0
     deep = table["share_deep"][stable]
+    deep_range = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (deep.min(), deep.max())))
     costs = (table["coverage_best_mix"] - table["coverage_of_papers_high_load_mix"])[stable]
     worst = int(costs.argmax())
     loads = table["request_intensity_per_s_km2"][stable]
@@ -94,10 +111,10 @@ def caption(table: Table) -> Caption:
         ),
         here=(
             f"Of {table['candidates'][0]:.0f} mixes (uncached, shallow, deep) with at most "
-            f"{DEEP_CAP:.0%} deep, the best is {mix_at(_MARKS[0])} at {_MARKS[0]:g} "
+            f"{percent(_DEEP_CAP)} deep, the best is {mix_at(_MARKS[0])} at {_MARKS[0]:g} "
             f"requests/s/km², {mix_at(_MARKS[1])} at {_MARKS[1]:g} and {mix_at(_MARKS[2])} at "
-            f"{_MARKS[2]:g}. The deep share is between {deep.min():.2f} and {deep.max():.2f} at "
-            f"every load that some mix carries; what moves is mass between shallow and uncached. "
+            f"{_MARKS[2]:g}. The deep share is {deep_range} at every load that some mix carries; "
+            "what moves is mass between shallow and uncached. "
             f"The paper's high-load mix is {costs[worst]:.3f} of coverage behind the best one at "
             f"worst (at {loads[worst]:.2f}), {np.median(costs):.3f} in the middle."
         ),
@@ -105,8 +122,8 @@ def caption(table: Table) -> Caption:
             f"With the fitted values a node that served all types alike would carry "
             f"{capacities} requests/s uncached, shallow and deep. So deep state costs no capacity, "
             "as its shorter prefill makes up for the lost slots, while shallow state does: under "
-            "load the uncached profile takes its place. The paper's own values, which are not in "
-            "its text, must price state differently; nor is its set of candidates known."
+            "load the uncached profile takes its place. Neither the paper's own values nor its set "
+            "of candidates are in its text; values that make deep state dearer would give its answer."
         ),
     )
 
@@ -117,4 +134,5 @@ FIGURE = Figure(
     compute=compute,
     draw=draw,
     caption=caption,
+    size_in=(9.2, 4.0),
 )

@@ -34,7 +34,7 @@ def draw(canvas: Any, table: Table) -> None:
     axes.set_xlabel("density, nodes/km²")
     axes.set_ylabel("coverage (TTFT within 0.8 s)")
     axes.set_ylim(0, 1.02)
-    axes.legend(loc="lower right")
+    canvas.legend(loc="outside upper center", ncols=4)
 
 
 def caption(table: Table) -> Caption:

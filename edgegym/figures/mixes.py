@@ -9,9 +9,6 @@ from numpy.typing import NDArray
 from edgegym.figures.scenario import paper_network, profile_names, solved
 from edgegym.figures.spec import Report
 
-DEEP_CAP = 0.2
-"""Most of the nodes that may be deep, as in the paper's selected designs."""
-
 _LEAST_BETTER = 1e-9
 
 
@@ -31,22 +28,24 @@ class BestMix:
     """How many mixes were compared."""
 
 
-def candidate_mixes(step: float) -> list[NDArray[np.float64]]:
-    """Return all mixes whose shares are multiples of a step, with at most ``DEEP_CAP`` deep."""
+def candidate_mixes(step: float, deep_cap: float) -> list[NDArray[np.float64]]:
+    """Return all mixes whose shares are multiples of a step, with at most this share deep."""
     parts = round(1.0 / step)
     names = profile_names()
     deep = names.index("deep")
     mixes = []
     for head in product(range(parts + 1), repeat=len(names) - 1):
         counts = np.array([*head, parts - sum(head)])
-        if counts[-1] >= 0 and counts[deep] <= DEEP_CAP * parts + 1e-9:
+        if counts[-1] >= 0 and counts[deep] <= deep_cap * parts + 1e-9:
             mixes.append(counts / parts)
     return mixes
 
 
-def best_mixes(loads: NDArray[np.float64], step: float, report: Report) -> list[BestMix]:
+def best_mixes(
+    loads: NDArray[np.float64], step: float, deep_cap: float, report: Report
+) -> list[BestMix]:
     """Return the mix with the largest coverage at each load; a stable one if there is any."""
-    mixes = candidate_mixes(step)
+    mixes = candidate_mixes(step, deep_cap)
     found = []
     for number, load in enumerate(loads, 1):
         net = paper_network(request_intensity=float(load))

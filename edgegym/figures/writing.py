@@ -85,7 +85,8 @@ def write_figures(
         made.append(figure)
     tables = {figure: _current_table(figure, folder, effort) for figure in FIGURES}
     shown = {figure: table for figure, table in tables.items() if table is not None}
-    pictures = Path(os.path.relpath(folder, page.parent)).as_posix()
+    relative = Path(os.path.relpath(folder, page.parent)).as_posix()
+    pictures = "" if relative == "." else f"{relative}/"
     write_text(page, page_text(shown, pictures, exact=effort == FULL))
     return Written(tuple(made), tuple(kept), page)
 
