@@ -27,6 +27,13 @@ def deep_price_bytes() -> float:
     return float(net.state_bytes[deep] / net.hit_tokens[deep].max())
 
 
+def _memory_bytes() -> tuple[int, int]:
+    """Return a node's memory, and what a running request takes of it."""
+    hardware = preset("paper").hardware
+    assert hardware.runtime_bytes_per_sequence is not None
+    return hardware.memory_bytes, hardware.runtime_bytes_per_sequence
+
+
 def uniform_network(
     load: float, depth_tokens: float, bytes_per_token: float
 ) -> TieredNetwork | None:
@@ -46,9 +53,8 @@ def uniform_network(
     TieredNetwork or None
         None if the state leaves no room for a single request.
     """
-    hardware = preset("paper").hardware
-    free_bytes = hardware.memory_bytes - int(depth_tokens * bytes_per_token)
-    slots = free_bytes // hardware.runtime_bytes_per_sequence
+    memory_bytes, runtime_bytes = _memory_bytes()
+    slots = (memory_bytes - int(depth_tokens * bytes_per_token)) // runtime_bytes
     if slots < 1:
         return None
     net = paper_network()
@@ -93,12 +99,11 @@ def compute(effort: Effort, report: Report) -> Table:
 
 def _slot_edges(bytes_per_token: float) -> list[float]:
     """Return the deepest prefix for each number of slots, and one token more."""
-    hardware = preset("paper").hardware
-    most = hardware.memory_bytes // hardware.runtime_bytes_per_sequence
+    memory_bytes, runtime_bytes = _memory_bytes()
     longest = paper_network().input_tokens.max() - 2
     edges = [
-        float(slots * hardware.runtime_bytes_per_sequence // bytes_per_token)
-        for slots in range(1, int(most))
+        float(slots * runtime_bytes // bytes_per_token)
+        for slots in range(1, memory_bytes // runtime_bytes)
     ]
     return [edge + more for edge in edges if edge <= longest for more in (0.0, 1.0)]
 

@@ -23,8 +23,8 @@ def compute(effort: Effort, report: Report) -> Table:
     nets = [paper_network(request_intensity=float(load)) for load in loads]
     size = nets[0].num_profiles
     equal = np.full(size, 1.0 / size)
-    found = best_mixes(loads, effort.mix_step, _DEEP_CAP, report)
-    larger = best_mixes(loads, effort.mix_step, _LARGER_CAP, report)
+    found = best_mixes(nets[0], loads, effort.mix_step, _DEEP_CAP, report)
+    larger = best_mixes(nets[0], loads, effort.mix_step, _LARGER_CAP, report)
     return Table(
         {
             "request_intensity_per_s_km2": loads,

@@ -1,13 +1,14 @@
 """The best mix among a grid of feasible candidates, by load; Figs. 10 and 11 share it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.figures.scenario import paper_network, profile_names, solved
+from edgegym.figures.scenario import profile_names, solved
 from edgegym.figures.spec import Report
+from edgegym.world.network import TieredNetwork
 
 _LEAST_BETTER = 1e-9
 
@@ -42,16 +43,35 @@ def candidate_mixes(step: float, deep_cap: float) -> list[NDArray[np.float64]]:
 
 
 def best_mixes(
-    loads: NDArray[np.float64], step: float, deep_cap: float, report: Report
+    net: TieredNetwork, loads: NDArray[np.float64], step: float, deep_cap: float, report: Report
 ) -> list[BestMix]:
-    """Return the mix with the largest coverage at each load; a stable one if there is any."""
+    """Return the mix with the largest coverage at each load; a stable one if there is any.
+
+    Parameters
+    ----------
+    net : TieredNetwork
+        The fleet; its load and mix don't count.
+    loads : float64 [K]
+        Requests/s/km².
+    step : float
+        Distance of neighbouring mixes, a whole part of 1.
+    deep_cap : float
+        Largest share of deep nodes.
+    report : callable
+        Called with a few words after each load.
+
+    Returns
+    -------
+    list of BestMix
+        One per load.
+    """
     mixes = candidate_mixes(step, deep_cap)
     found = []
     for number, load in enumerate(loads, 1):
-        net = paper_network(request_intensity=float(load))
+        loaded = replace(net, request_intensity=float(load))
         best = None
         for mix in mixes:
-            equilibrium, performance = solved(net.with_mix(mix))
+            equilibrium, performance = solved(loaded.with_mix(mix))
             rank = (equilibrium.stable, performance.coverage)
             if best is None or rank > (best.stable, best.coverage + _LEAST_BETTER):
                 best = BestMix(

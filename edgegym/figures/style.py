@@ -8,7 +8,7 @@ from edgegym.figures.spec import Figure
 from edgegym.figures.table import Table
 
 _DPI = 110
-_RC = {
+_RC: dict[Any, Any] = {
     "font.size": 10.0,
     "axes.titlesize": 10.5,
     "axes.grid": True,

@@ -13,7 +13,7 @@ from edgegym.figures.fig07 import best_depth, deep_price_bytes, uniform_network
 from edgegym.figures.mixes import best_mixes, candidate_mixes
 from edgegym.figures.scenario import coverage, paper_network, prefill_load, solved, sweep
 from edgegym.figures.style import picture_png
-from edgegym.figures.words import percent, small
+from edgegym.figures.words import percent, small, span
 
 PAPER = [figure for figure in FIGURES if not figure.study]
 
@@ -215,8 +215,8 @@ def test_candidates_are_a_grid_under_the_cap():
 
 
 def test_best_mix_is_no_worse_than_any_candidate():
-    (best,) = best_mixes(np.array([7.0]), 0.25, 0.25, silent)
     net = paper_network(request_intensity=7.0)
+    (best,) = best_mixes(paper_network(), np.array([7.0]), 0.25, 0.25, silent)
     values = [coverage(net.with_mix(mix)) for mix in candidate_mixes(0.25, 0.25)]
     assert best.coverage == pytest.approx(max(values))
     assert best.candidates == len(values)
@@ -252,3 +252,8 @@ def test_small_numbers_are_readable(value, text):
 
 def test_shares_are_whole_percent():
     assert percent(0.796) == "80 %"
+
+
+def test_a_range_of_one_value_is_that_value():
+    assert span(np.array([0.2, 0.2])) == "0.20"
+    assert span(np.array([0.0, 0.8, 0.2])) == "0.00 to 0.80"
