@@ -10,6 +10,7 @@ import tyro
 
 from edgegym.cli.arguments import make_folder_of, output_file, output_folder
 from edgegym.cli.errors import BadInput, checked_input
+from edgegym.cli.interrupts import remembered_interrupts
 
 _PAGE = "figures.md"
 _PATIENCE_S = 5.0
@@ -68,24 +69,29 @@ def figures(
         target = output / _PAGE if page is None else page
         output_folder(output, [name for figure in chosen for name in figure_files(figure)])
         make_folder_of(target)
-    written = write_figures(
-        chosen,
-        output,
-        page=target,
-        effort=QUICK if quick else FULL,
-        force=force,
-        report=_reporter(progress),
-    )
+    with remembered_interrupts() as check:
+        written = write_figures(
+            chosen,
+            output,
+            page=target,
+            effort=QUICK if quick else FULL,
+            force=force,
+            report=_reporter(progress, check),
+        )
     kept = f", {len(written.kept)} were up to date" if written.kept else ""
     print(f"Drew {len(written.made)} figures in {output}{kept}; captions are in {written.page}")
 
 
-def _reporter(shown: bool) -> Callable[[str], None]:
-    """Return what says which figure is being drawn, and within one how far it is now and then."""
+def _reporter(shown: bool, check: Callable[[], None]) -> Callable[[str], None]:
+    """Return what says which figure is being drawn, and within one how far it is now and then.
+
+    Each time it is called it also calls `check`.
+    """
     last = 0.0
 
     def report(words: str) -> None:
         nonlocal last
+        check()
         now = time.monotonic()
         within = words.count(":") > 0
         if shown and not (within and now - last < _PATIENCE_S):

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import pytest
 
@@ -94,14 +93,9 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path):
         if (tmp_path / "fig03.png").exists():
             break
         time.sleep(0.1)
-    # An interrupt that arrives while LLVM calls back into Python is lost: people press again.
-    for _ in range(10):
-        time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=5)
-            break
-    _, errors = process.communicate(timeout=20)
+    # Right now kernels are being loaded, where Python itself may drop an interrupt.
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert errors.endswith("edgegym: interrupted\n")
     assert {path.name for path in tmp_path.iterdir()} == {"fig03.csv", "fig03.png"}
