@@ -48,9 +48,10 @@ def chosen_figures(names: Sequence[str]) -> tuple[Figure, ...]:
     Raises
     ------
     ValueError
-        If there is no such figure; the message lists them.
+        If there is no such figure, or none in the group; the message lists what there is.
     """
-    by_name = {figure.name: (figure,) for figure in FIGURES} | GROUPS
+    groups = {name: members for name, members in GROUPS.items() if members}
+    by_name = {figure.name: (figure,) for figure in FIGURES} | groups
     for name in names:
         if name not in by_name:
             raise ValueError(f"figure = '{name}': must be one of {', '.join(by_name)}")

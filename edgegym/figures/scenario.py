@@ -60,6 +60,9 @@ def prefill_load(net: TieredNetwork, eq: Equilibrium) -> NDArray[np.float64]:
 def sweep(
     low: float, high: float, points: int, including: Iterable[float] = ()
 ) -> NDArray[np.float64]:
-    """Return evenly spaced values from low to high, and those that must be among them."""
+    """Return evenly spaced values from low to high, and those that must be among them, ascending.
+
+    Rounded to 9 decimals, so that a value which is both appears once.
+    """
     values = np.concatenate([np.linspace(low, high, points), np.array(list(including))])
     return np.unique(np.round(values, 9))
