@@ -5,7 +5,14 @@ from edgegym.analytic.closed_form import association_alpha2, coverage_alpha2
 from edgegym.analytic.distances import DistanceLaw, decision_boundary, distance_law
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.performance import Performance, evaluate
-from edgegym.analytic.placement import PlacementResult, optimize_placement
+from edgegym.analytic.placement import (
+    Bayesian,
+    Exchange,
+    PlacementResult,
+    ProjectedSpsa,
+    SimplexGrid,
+    optimize_placement,
+)
 from edgegym.analytic.planning import (
     EdgeAdvantage,
     FragmentationRow,
@@ -27,17 +34,21 @@ from edgegym.world.network import TieredNetwork
 __all__ = [
     "Association",
     "AssociationSample",
+    "Bayesian",
     "DistanceLaw",
     "EdgeAdvantage",
     "Equilibrium",
+    "Exchange",
     "FragmentationRow",
     "FragmentationTable",
     "LatencySaving",
     "MigrationPlan",
     "Performance",
     "PlacementResult",
+    "ProjectedSpsa",
     "RouteLatency",
     "Serving",
+    "SimplexGrid",
     "TieredNetwork",
     "association_alpha2",
     "association_law",

@@ -11,6 +11,8 @@ FloatArray = NDArray[np.float64]
 
 _SLACK = 1e-9
 _BISECTIONS = 200
+# A share so small that it counts as some nodes, but no fewer.
+_TRACE = 1e-8
 _LEAST_SHARE = 1e-12
 _LARGEST = 1e30
 
@@ -86,7 +88,7 @@ class MixConstraints:
             if net.state_bytes is None:
                 raise ValueError("budget_bytes is given: the network must have state_bytes")
             budget_bytes = checked_number("budget_bytes", budget_bytes, 0.0, _LARGEST)
-            cheapest = _cheapest(net.state_bytes, low, high)
+            cheapest = cheapest_mix_bytes(net.state_bytes, low, high)
             if cheapest > budget_bytes * (1 + _SLACK):
                 raise ValueError(
                     f"budget_bytes is {budget_bytes:g}: the cheapest mix within the bounds "
@@ -126,6 +128,17 @@ class MixConstraints:
                 high = price
         return self._project_bounds(mix - high * self.weight)
 
+    def reachable(self) -> NDArray[np.bool_]:
+        """Return which profiles ``[S]`` have nodes in some allowed mix."""
+        spare = 1.0 - self.minimum.sum() + self.minimum
+        reached = np.minimum(self.maximum, spare) > _TRACE
+        if self.weight.any():
+            for s in np.flatnonzero(reached & (self.minimum <= _TRACE)):
+                low = self.minimum.copy()
+                low[s] = _TRACE
+                reached[s] = cheapest_mix_bytes(self.weight, low, self.maximum) <= 1 + _SLACK
+        return reached
+
     def _project_bounds(self, mix: FloatArray) -> FloatArray:
         """Project on simplex and bounds: the sum of the clipped shares falls in a common shift."""
         low = float((mix - self.maximum).min())
@@ -146,12 +159,14 @@ class MixConstraints:
         return shares
 
 
-def _cheapest(state_bytes: NDArray[np.int64], low: FloatArray, high: FloatArray) -> float:
+def cheapest_mix_bytes(
+    profile_bytes: NDArray[np.float64] | NDArray[np.int64], low: FloatArray, high: FloatArray
+) -> float:
     """Return the fewest mean bytes per node of a mix within the bounds."""
-    total = float(state_bytes @ low)
+    total = float(profile_bytes @ low)
     rest = 1.0 - low.sum()
-    for s in np.argsort(state_bytes):
+    for s in np.argsort(profile_bytes):
         taken = min(rest, high[s] - low[s])
-        total += taken * float(state_bytes[s])
+        total += taken * float(profile_bytes[s])
         rest -= taken
     return total
