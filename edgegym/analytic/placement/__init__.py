@@ -1,6 +1,7 @@
 """Placement: searching the mix of profiles, and the density that it needs [49]-[52]."""
 
 from edgegym.analytic.placement.bayesian import Bayesian
+from edgegym.analytic.placement.density import minimum_density
 from edgegym.analytic.placement.exchange import Exchange
 from edgegym.analytic.placement.grid import SimplexGrid
 from edgegym.analytic.placement.optimize import METHODS, optimize_placement
@@ -14,5 +15,6 @@ __all__ = [
     "PlacementResult",
     "ProjectedSpsa",
     "SimplexGrid",
+    "minimum_density",
     "optimize_placement",
 ]

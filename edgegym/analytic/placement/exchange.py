@@ -87,12 +87,13 @@ class Exchange:
         ended = True
         seen: set[bytes] = set()
         for mix, wait in starts:
+            here = True
             for multiple in coarse:
                 step = multiple * self.step
                 if multiple == 1 or step <= _LARGEST_COARSE_STEP:
                     climb = _Climb(search, constraints, step, self.screen, self.max_moves)
-                    mix, wait, ended_here = climb.run(mix, wait, seen)
-            ended = ended and ended_here
+                    mix, wait, here = climb.run(mix, wait, seen)
+            ended = ended and here
         return ended
 
     def _promising(
@@ -185,7 +186,9 @@ class _Climb:
         exchanges.sort(key=lambda exchange: -(loss[exchange[0]] + gain[exchange[1]]))
         return {(s, t): loss[s] + gain[t] for s, t in exchanges}, seeded_wait
 
-    def _singles(self, mix: FloatArray, worth: dict[tuple[int, int], float]) -> Iterator[FloatArray]:
+    def _singles(
+        self, mix: FloatArray, worth: dict[tuple[int, int], float]
+    ) -> Iterator[FloatArray]:
         """Yield the allowed neighbours one exchange away, the most promising first."""
         for exchange in worth:
             if (candidate := self._moved(mix, [exchange])) is not None:

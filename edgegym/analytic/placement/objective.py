@@ -166,9 +166,7 @@ class CoverageObjective:
 
     def grade(self, tiers: Tiers, tier_wait: FloatArray) -> tuple[float, float]:
         """Return the coverage if requests are routed by these waits, and the excess load."""
-        return mix_grade(
-            tiers, tier_wait, self.target, *rule(self.net.radio_alpha, _SCORE_NODES)
-        )
+        return mix_grade(tiers, tier_wait, self.target, *rule(self.net.radio_alpha, _SCORE_NODES))
 
     def assess(self, mix: FloatArray, wait: FloatArray) -> tuple[float, FloatArray]:
         """Return the score of a mix and its waits ``[S]``, solved from these waits."""

@@ -26,9 +26,7 @@ _ROUNDING = 1e-9
 
 def chosen_strategy(method: object) -> Strategy:
     """Return the strategy of a name, or the strategy given, or say what is wrong."""
-    by_name = dict(
-        zip(METHODS, (Exchange, ProjectedSpsa, SimplexGrid, Bayesian), strict=True)
-    )
+    by_name = dict(zip(METHODS, (Exchange, ProjectedSpsa, SimplexGrid, Bayesian), strict=True))
     if isinstance(method, str) and method in by_name:
         return by_name[method]()
     if isinstance(method, Strategy) and not isinstance(method, type):
@@ -64,6 +62,19 @@ def checked_reach(
             f"must be allowed, since only they may serve request type {q}"
         )
     return constraints, allowed
+
+
+def checked_start(net: TieredNetwork, start: ArrayLike | None) -> FloatArray:
+    """Return the mix to start from ``[S]``: the network's if there is none."""
+    if start is None:
+        return net.profile_probabilities
+    mix = checked_numbers("start", start, "[S]")
+    within = (mix >= -_ROUNDING) & (mix <= 1 + _ROUNDING)
+    if mix.shape != (net.num_profiles,) or not within.all():
+        raise ValueError(
+            f"start is {start!r}: must be {net.num_profiles} shares from 0 to 1, one per profile"
+        )
+    return mix
 
 
 def optimize_placement(
@@ -121,17 +132,21 @@ def optimize_placement(
     strategy = chosen_strategy(method)
     target = checked_target(net, ttft_target_s)
     constraints, _ = checked_reach(net, budget_bytes, minimum, maximum)
-    mix, wait = _start(net, start)
+    known = isinstance(start, PlacementResult)
+    mix = checked_start(net, start.probabilities if known else start)
+    objective = CoverageObjective.for_network(net, target)
+    wait = objective.first_wait()
+    if known and start.equilibrium.assumed_wait_s.shape == wait.shape:
+        wait = start.equilibrium.assumed_wait_s
     search = Search(
-        objective=CoverageObjective.for_network(net, target),
+        objective=objective,
         constraints=constraints,
         start=constraints.project(mix),
         wait=wait,
         warm=start is not None,
         report=report,
     )
-    converged = strategy.search(search)
-    search.tell()
+    converged = search.run(strategy)
     chosen = net.with_mix(search.mix)
     equilibrium = solve_equilibrium(chosen, start=search.best_wait)
     return PlacementResult(
@@ -140,28 +155,5 @@ def optimize_placement(
         evaluations=search.evaluations,
         converged=converged,
         equilibrium=equilibrium,
-        history=np.array(search.history, dtype=np.float64).reshape(-1, 2),
+        history=search.improvements(),
     )
-
-
-def _start(
-    net: TieredNetwork, start: PlacementResult | ArrayLike | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mix and the waits to start from."""
-    wait = np.zeros(net.num_profiles)
-    if start is None:
-        return net.profile_probabilities, wait
-    shares: ArrayLike
-    if isinstance(start, PlacementResult):
-        shares = start.probabilities
-        if start.equilibrium.assumed_wait_s.shape == wait.shape:
-            wait = start.equilibrium.assumed_wait_s
-    else:
-        shares = start
-    mix = checked_numbers("start", shares, "[S]")
-    within = (mix >= -_ROUNDING) & (mix <= 1 + _ROUNDING)
-    if mix.shape != (net.num_profiles,) or not within.all():
-        raise ValueError(
-            f"start is {shares!r}: must be {net.num_profiles} shares from 0 to 1, one per profile"
-        )
-    return mix, wait

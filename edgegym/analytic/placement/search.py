@@ -70,6 +70,16 @@ class Search:
         """Number of profiles."""
         return len(self.start)
 
+    def run(self, strategy: "Strategy") -> bool:
+        """Search, and return whether the strategy ended by its own rule."""
+        converged = strategy.search(self)
+        self.tell()
+        return converged
+
+    def improvements(self) -> FloatArray:
+        """Return the history as an array ``[K, 2]``."""
+        return np.array(self.history, dtype=np.float64).reshape(-1, 2)
+
     def assess(self, mix: FloatArray, wait: FloatArray) -> tuple[float, FloatArray]:
         """Return score and waits of an allowed mix, and keep it if it is the best so far."""
         score, wait = self.solve(mix, wait)
