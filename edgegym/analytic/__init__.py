@@ -5,6 +5,7 @@ from edgegym.analytic.closed_form import association_alpha2, coverage_alpha2
 from edgegym.analytic.distances import DistanceLaw, decision_boundary, distance_law
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.fallback import (
+    STUDY_TRAFFIC,
     FallbackRow,
     RobustPlacement,
     fallback_study,
@@ -41,6 +42,7 @@ from edgegym.analytic.sampling import AssociationSample, sample_association
 from edgegym.world.network import TieredNetwork
 
 __all__ = [
+    "STUDY_TRAFFIC",
     "Association",
     "AssociationSample",
     "Bayesian",

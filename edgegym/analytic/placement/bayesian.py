@@ -35,7 +35,7 @@ class Bayesian:
     ------
     ValueError
         If a setting breaks its rule.
-    ImportError
+    ModuleNotFoundError
         From the search, if Optuna is not installed.
     """
 
@@ -70,9 +70,9 @@ class Bayesian:
         """Return a new study that writes nothing."""
         try:
             import optuna
-        except ImportError as error:
-            raise ImportError(
-                'method "bayesian" needs Optuna: pip install "edgegym[tune]"'
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                'method "bayesian" needs Optuna: pip install "edgegym[tune]"', name="optuna"
             ) from error
         verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -47,9 +47,11 @@ def minimum_density(
     """Return the smallest density of nodes whose coverage reaches a reliability [52].
 
     Request intensity, types and profiles stay those of the network; its density does not matter.
-    Coverage normally rises in the density. The search starts at a density below which no routing
-    could do, even without queues, and goes up in steps of 9 % to the first that does: where the
-    coverage falls again somewhere, the result is the first crossing that such steps can see.
+    Coverage mostly rises in the density, but not always: requests go where they expect the shortest
+    time, not where they are most likely in time, and a denser fleet may lead more of them to nodes
+    that are near and slow. The search therefore starts at a density below which no routing could
+    do, even without queues, and goes up in steps of 9 % to the first that does. A coverage that
+    rises above the reliability and falls again within one step is passed over.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def optimize_placement(
         profiles that may serve a type of request.
     TypeError
         If `net` is no network.
-    ImportError
+    ModuleNotFoundError
         If the method needs a package that is not installed.
     """
     check_network(net)
