@@ -172,8 +172,8 @@ def fallback_study(
       busy state stable. Beyond what any mix can serve in a burst it falls again: then the mix is
       chosen for the quiet state.
     * Telemetry delay lowers it, from 0.36 to 0 and from 0.07 to 0, contrary to the paper: a router
-      that does not know of the burst sends as little to the fallback nodes as in quiet times, and
-      their slots stay idle when they are needed.
+      that does not know of the burst goes on as in quiet times, the deep nodes overflow, and the
+      slots of the fallback nodes stay idle (27 % in use, not 60 %) when they are needed.
     * Uncertain popularity raises it, from 0.21 to 0.49, where profiles are nested: a draw with more
       long requests is a higher load. It lowers it, from 0.06 to 0.01, where profiles bet on
       families: the draws in which a family's nodes overflow gain less from a few fallback nodes

@@ -23,6 +23,32 @@ def test_projection_is_the_nearest_allowed_mix():
         assert ((nearest - mix) ** 2).sum() <= others + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_projection_satisfies_the_conditions_of_a_minimum(seed):
+    rng = np.random.default_rng([6, seed])
+    size = int(rng.integers(2, 9))
+    low = rng.uniform(0, 0.5 / size, size) * (rng.random(size) < 0.5)
+    high = np.where(rng.random(size) < 0.5, 1.0, rng.uniform(1.5 / size, 1, size))
+    weight = rng.uniform(0, 2, size) * (rng.random(size) < 0.8)
+    weight[0] = 0.0
+    high[0] = 1.0
+    constraints = MixConstraints(low, high, weight)
+    for mix in rng.normal(1 / size, rng.choice([0.2, 1, 5]), (10, size)):
+        nearest = constraints.project(mix)
+        assert constraints.allows(nearest)
+        # No allowed mix lies further in the direction from the nearest one towards the mix.
+        best = linprog(
+            nearest - mix,
+            A_ub=[weight],
+            b_ub=[1.0],
+            A_eq=np.ones((1, size)),
+            b_eq=[1],
+            bounds=list(zip(low, high, strict=True)),
+        )
+        assert best.status == 0
+        assert (best.x - nearest) @ (mix - nearest) <= 1e-8 * (1 + np.abs(mix).max())
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_it_is_empty_exactly_where_a_linear_program_says_so(seed):
     rng = np.random.default_rng([5, seed])

@@ -78,10 +78,10 @@ def test_the_state_of_a_while_ago_is_that_of_a_simulated_chain():
 
 
 def test_late_telemetry_routes_by_the_other_state_s_waits():
-    net = paper_network(4.0)
+    net = paper_network(2.0)
     traffic = TrafficUncertainty(burst_scv=0.05, telemetry_delay_s=20.0)
     weights, levels = traffic.routing_weights(), traffic.intensities()
-    states = [replace(net, request_intensity=4.0 * level) for level in levels]
+    states = [replace(net, request_intensity=2.0 * level) for level in levels]
     solved = [solve_equilibrium(state) for state in states]
     total = 0.0
     for i, state in enumerate(states):

@@ -48,10 +48,11 @@ def minimum_density(
 
     Request intensity, types and profiles stay those of the network; its density does not matter.
     Coverage mostly rises in the density, but not always: requests go where they expect the shortest
-    time, not where they are most likely in time, and a denser fleet may lead more of them to nodes
-    that are near and slow. The search therefore starts at a density below which no routing could
-    do, even without queues, and goes up in steps of 9 % to the first that does. A coverage that
-    rises above the reliability and falls again within one step is passed over.
+    time, not where they are most likely in time. In a denser fleet more of them may queue at the
+    nodes with the deepest state, for an uncertain time, that before went to slower ones and were in
+    time. The search therefore starts at a density below which no routing could do, even without
+    queues, and goes up in steps of 9 % to the first that does. A coverage that rises above the
+    reliability and falls again within one step is passed over.
 
     Parameters
     ----------

@@ -33,11 +33,11 @@ def test_coverage_there_is_the_reliability(reliability):
 
 
 def test_the_first_of_several_crossings_is_returned():
-    # Between these densities the coverage of this fleet rises, falls by 8 points and rises again.
-    net, target_s, _ = small_problem(46)
-    densities = np.geomspace(1.0, 9.0, 120)
+    # The coverage of this fleet rises to 0.89, falls to 0.81 and rises again.
+    net, target_s, _ = small_problem(49)
+    densities = np.geomspace(4.0, 30.0, 80)
     values = np.array([coverage(net, density, target_s) for density in densities])
-    for reliability in (0.86, 0.89):
+    for reliability in (0.82, 0.89):
         crossings = np.flatnonzero((values[:-1] < reliability) & (values[1:] >= reliability))
         assert len(crossings) == 2
         found = minimum_density(net, ttft_target_s=target_s, reliability=reliability)
@@ -68,6 +68,7 @@ def test_the_best_mix_needs_fewer_nodes(limits, reliability):
         for j in range(11 - i)
         if 10 - i - j <= 10 * limits.get("maximum", [1, 1, 1])[2]
         and 4 * j + 7 * (10 - i - j) <= 10 * limits.get("budget_bytes", 10)
+        and i + j < 10  # without deep nodes, long requests are never in time
     ]
     every = [minimum_density(net.with_mix(mix), **task) for mix in mixes]
     assert best <= min(every) * (1 + 1e-9)
