@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.analytic import fixed_point
+from edgegym.analytic.coverage import cost_coverage
 from edgegym.analytic.equilibrium import (
     COARSE_NODES,
     build_tiers,
     spread_to_profiles,
     spread_to_tiers,
 )
-from edgegym.analytic.performance import cost_coverage
 from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
 from edgegym.analytic.tier_map import Tiers, evaluate_map, tier_loads
