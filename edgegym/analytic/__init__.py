@@ -4,8 +4,24 @@ from edgegym.analytic.association import Association, association_law, nearest_a
 from edgegym.analytic.closed_form import association_alpha2, coverage_alpha2
 from edgegym.analytic.distances import DistanceLaw, decision_boundary, distance_law
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
+from edgegym.analytic.fallback import (
+    STUDY_TRAFFIC,
+    FallbackRow,
+    RobustPlacement,
+    fallback_study,
+    robust_placement,
+    two_family_network,
+)
 from edgegym.analytic.performance import Performance, evaluate
-from edgegym.analytic.placement import PlacementResult, optimize_placement
+from edgegym.analytic.placement import (
+    Bayesian,
+    Exchange,
+    PlacementResult,
+    ProjectedSpsa,
+    SimplexGrid,
+    minimum_density,
+    optimize_placement,
+)
 from edgegym.analytic.planning import (
     EdgeAdvantage,
     FragmentationRow,
@@ -21,24 +37,33 @@ from edgegym.analytic.planning import (
     pool_slots,
 )
 from edgegym.analytic.queueing import erlang_b, erlang_c, mean_wait, wait_cdf
+from edgegym.analytic.robust import TrafficUncertainty
 from edgegym.analytic.sampling import AssociationSample, sample_association
 from edgegym.world.network import TieredNetwork
 
 __all__ = [
+    "STUDY_TRAFFIC",
     "Association",
     "AssociationSample",
+    "Bayesian",
     "DistanceLaw",
     "EdgeAdvantage",
     "Equilibrium",
+    "Exchange",
+    "FallbackRow",
     "FragmentationRow",
     "FragmentationTable",
     "LatencySaving",
     "MigrationPlan",
     "Performance",
     "PlacementResult",
+    "ProjectedSpsa",
+    "RobustPlacement",
     "RouteLatency",
     "Serving",
+    "SimplexGrid",
     "TieredNetwork",
+    "TrafficUncertainty",
     "association_alpha2",
     "association_law",
     "coverage_alpha2",
@@ -48,14 +73,18 @@ __all__ = [
     "erlang_b",
     "erlang_c",
     "evaluate",
+    "fallback_study",
     "fragmentation_table",
     "mean_wait",
     "migration_plan",
+    "minimum_density",
     "nearest_association",
     "optimize_placement",
     "poisson_quantile",
     "pool_slots",
+    "robust_placement",
     "sample_association",
     "solve_equilibrium",
+    "two_family_network",
     "wait_cdf",
 ]

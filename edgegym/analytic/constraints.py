@@ -10,7 +10,9 @@ from edgegym.world.network import TieredNetwork, checked_number, checked_numbers
 FloatArray = NDArray[np.float64]
 
 _SLACK = 1e-9
-_BISECTIONS = 200
+_ROOT_STEPS = 200
+# A share so small that it counts as some nodes, but no fewer.
+_TRACE = 1e-8
 _LEAST_SHARE = 1e-12
 _LARGEST = 1e30
 
@@ -86,7 +88,7 @@ class MixConstraints:
             if net.state_bytes is None:
                 raise ValueError("budget_bytes is given: the network must have state_bytes")
             budget_bytes = checked_number("budget_bytes", budget_bytes, 0.0, _LARGEST)
-            cheapest = _cheapest(net.state_bytes, low, high)
+            cheapest = cheapest_mix_bytes(net.state_bytes, low, high)
             if cheapest > budget_bytes * (1 + _SLACK):
                 raise ValueError(
                     f"budget_bytes is {budget_bytes:g}: the cheapest mix within the bounds "
@@ -111,34 +113,63 @@ class MixConstraints:
         nearest = self._project_bounds(mix)
         if self.weight @ nearest <= 1:
             return nearest
-        low, high = 0.0, 1.0
-        while self.weight @ self._project_bounds(mix - high * self.weight) > 1 + 1e-13:
-            low, high = high, 2.0 * high
-            if high > 1e18:  # the budget is just the cheapest mix: reached in the limit
-                break
-        for _ in range(_BISECTIONS):
-            price = 0.5 * (low + high)
+        return self._project_budget(mix)
+
+    def _project_budget(self, mix: FloatArray) -> FloatArray:
+        """Project where the budget binds: the bytes used fall piecewise linearly in their price."""
+
+        def excess(price: float) -> float:
+            return float(self.weight @ self._project_bounds(mix - price * self.weight)) - 1.0
+
+        low, low_excess = 0.0, excess(0.0)
+        high, high_excess = 1.0, excess(1.0)
+        while high_excess > 1e-13 and high < 1e18:  # else the budget is just the cheapest mix
+            low, low_excess = high, high_excess
+            high *= 2.0
+            high_excess = excess(high)
+        side = 0
+        for _ in range(_ROOT_STEPS):
+            price = (low * high_excess - high * low_excess) / (high_excess - low_excess)
             if not low < price < high:
+                price = 0.5 * (low + high)
+            if not low < price < high or high_excess > 0:
                 break
-            if self.weight @ self._project_bounds(mix - price * self.weight) > 1:
-                low = price
+            found = excess(price)
+            # Illinois: halve the stale end's value, or the root creeps in from one side.
+            if found > 0:
+                low, low_excess = price, found
+                high_excess *= 0.5 if side == 1 else 1.0
+                side = 1
             else:
-                high = price
+                high, high_excess = price, found
+                low_excess *= 0.5 if side == -1 else 1.0
+                side = -1
+                if found > -1e-15:
+                    break
         return self._project_bounds(mix - high * self.weight)
+
+    def reachable(self) -> NDArray[np.bool_]:
+        """Return which profiles ``[S]`` have nodes in some allowed mix."""
+        spare = 1.0 - self.minimum.sum() + self.minimum
+        reached = np.minimum(self.maximum, spare) > _TRACE
+        if self.weight.any():
+            for s in np.flatnonzero(reached & (self.minimum <= _TRACE)):
+                low = self.minimum.copy()
+                low[s] = _TRACE
+                reached[s] = cheapest_mix_bytes(self.weight, low, self.maximum) <= 1 + _SLACK
+        return reached
 
     def _project_bounds(self, mix: FloatArray) -> FloatArray:
         """Project on simplex and bounds: the sum of the clipped shares falls in a common shift."""
-        low = float((mix - self.maximum).min())
-        high = float((mix - self.minimum).max())
-        for _ in range(_BISECTIONS):
-            shift = 0.5 * (low + high)
-            if not low < shift < high:
-                break
-            if np.clip(mix - shift, self.minimum, self.maximum).sum() > 1:
-                low = shift
-            else:
-                high = shift
-        shares = np.clip(mix - high, self.minimum, self.maximum)
+        ends = np.sort(np.concatenate([mix - self.maximum, mix - self.minimum]))
+        sums = np.clip(mix - ends[:, None], self.minimum, self.maximum).sum(axis=1)
+        # The sums fall from the caps' to the floors', linearly between the ends.
+        after = min(int(np.searchsorted(-sums, -1.0)), len(ends) - 1)
+        before = max(after - 1, 0)
+        drop = sums[before] - sums[after]
+        part = (sums[before] - 1.0) / drop if drop > 0 else 0.0
+        shift = ends[before] + part * (ends[after] - ends[before])
+        shares = np.clip(mix - shift, self.minimum, self.maximum)
         # What rounding left goes to a share that is free to take it.
         rest = 1.0 - shares.sum()
         room = self.maximum - shares if rest > 0 else shares - self.minimum
@@ -146,12 +177,14 @@ class MixConstraints:
         return shares
 
 
-def _cheapest(state_bytes: NDArray[np.int64], low: FloatArray, high: FloatArray) -> float:
+def cheapest_mix_bytes(
+    profile_bytes: NDArray[np.float64] | NDArray[np.int64], low: FloatArray, high: FloatArray
+) -> float:
     """Return the fewest mean bytes per node of a mix within the bounds."""
-    total = float(state_bytes @ low)
+    total = float(profile_bytes @ low)
     rest = 1.0 - low.sum()
-    for s in np.argsort(state_bytes):
+    for s in np.argsort(profile_bytes):
         taken = min(rest, high[s] - low[s])
-        total += taken * float(state_bytes[s])
+        total += taken * float(profile_bytes[s])
         rest -= taken
     return total

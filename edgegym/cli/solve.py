@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
 
 Routing = Literal["load_aware", "queue_unaware", "nearest"]
+Search = Literal["exchange", "spsa", "grid", "bayesian"]
 
 _ROUTING_OF_KIND: dict[str, Routing] = {
     "load_aware": "load_aware",
@@ -37,6 +38,9 @@ def solve(
     target_s: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None,
     optimize: bool = False,
     budget_gb: Annotated[float | None, tyro.conf.arg(metavar="GB")] = None,
+    method: Annotated[
+        Search | None, tyro.conf.arg(metavar="{" + ",".join(get_args(Search)) + "}")
+    ] = None,
     settings: SetArgument = (),
 ) -> None:
     """Solve the analytic model of a scenario's long-run means, and print it tier by tier.
@@ -56,6 +60,9 @@ def solve(
         Search the mix of profiles with the highest coverage, and solve that too.
     budget_gb
         With --optimize: most state per node that the mix may hold on average; no limit without it.
+    method
+        With --optimize: how to search; exchange without it. grid solves all mixes in twentieths,
+        bayesian needs the extra "tune".
     """
     from edgegym.evaluation.terminal import output_console
 
@@ -72,6 +79,8 @@ def solve(
                 f"--optimize: searches with --routing load_aware only, not with {routing}"
             )
         budget_bytes = _checked_budget(budget_gb, optimize, world)
+        if method is not None and not optimize:
+            raise BadInput("--method: only with --optimize")
     console = output_console()
     console.print(
         f"Scenario {world.name}: {network.density_per_km2:g} nodes/km², "
@@ -82,7 +91,7 @@ def solve(
         console.print("Targets of single request types are not part of the analytic model.")
     _solve_and_print(console, world, network, routing, target)
     if optimize:
-        _optimize_and_print(console, world, network, target, budget_bytes)
+        _optimize_and_print(console, world, network, target, budget_bytes, method or "exchange")
 
 
 def _checked_budget(budget_gb: float | None, optimize: bool, world: "Scenario") -> float | None:
@@ -122,10 +131,18 @@ def _optimize_and_print(
     network: "TieredNetwork",
     target: float,
     budget_bytes: float | None,
+    method: Search,
 ) -> None:
     from edgegym.analytic import optimize_placement
 
-    found = optimize_placement(network, ttft_target_s=target, budget_bytes=budget_bytes)
+    with checked_input(), console.status("Searching") as status:
+        found = optimize_placement(
+            network,
+            ttft_target_s=target,
+            budget_bytes=budget_bytes,
+            method=method,
+            report=status.update,
+        )
     mix = ", ".join(
         f"{name} {share:.3f}"
         for name, share in zip(world.profile_names, found.probabilities, strict=True)

@@ -82,15 +82,14 @@ class PlacementModel:
         ndarray, shape [S]
             Share of the nodes that should hold each profile.
         """
-        from edgegym.analytic import optimize_placement
+        from edgegym.analytic import Exchange, optimize_placement
 
         nodes = self._mean_nodes if nodes is None else nodes
         result = optimize_placement(
             self.network(family_rates_per_s, nodes),
             ttft_target_s=self._target_s,
+            method=Exchange(step=1.0 / nodes, screen=_SCREEN),
             start=start,
-            step=1.0 / nodes,
-            screen=_SCREEN,
         )
         return result.probabilities
 

@@ -83,19 +83,70 @@ def test_quantile(reliability):
         ("start", [2, -1, 0]),
         ("start", [1, 1]),
         ("start", "x"),
-        ("step", NAN),
-        ("step", 1e-300),
-        ("step", "x"),
         ("method", "nope"),
-        ("screen", 1.5),
-        ("screen", INF),
-        ("max_moves", NAN),
-        ("max_moves", True),
+        ("method", None),
+        ("method", analytic.Exchange),
     ],
 )
 def test_optimize_placement(field, value):
     with pytest.raises(ValueError, match=rf"^{field}.* (is|has|sums) .*must be"):
         analytic.optimize_placement(NET, ttft_target_s=0.8, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "field", "value"),
+    [
+        (analytic.Exchange, "step", NAN),
+        (analytic.Exchange, "step", 1e-300),
+        (analytic.Exchange, "step", "x"),
+        (analytic.Exchange, "screen", 1.5),
+        (analytic.Exchange, "screen", INF),
+        (analytic.Exchange, "screen", 0),
+        (analytic.Exchange, "max_moves", NAN),
+        (analytic.Exchange, "max_moves", True),
+        (analytic.Exchange, "max_moves", -1),
+        (analytic.Exchange, "restarts", -1),
+        (analytic.SimplexGrid, "step", 0.0),
+        (analytic.SimplexGrid, "step", 0.3),
+        (analytic.SimplexGrid, "most", 0),
+        (analytic.ProjectedSpsa, "iterations", 0),
+        (analytic.ProjectedSpsa, "perturbation", 0.6),
+        (analytic.ProjectedSpsa, "first_step", 0),
+        (analytic.ProjectedSpsa, "tolerance", NAN),
+        (analytic.ProjectedSpsa, "seed", -1),
+        (analytic.Bayesian, "trials", 0),
+        (analytic.Bayesian, "startup", 1.5),
+        (analytic.Bayesian, "seed", 2**32),
+        (analytic.TrafficUncertainty, "burst_scv", 4.0),
+        (analytic.TrafficUncertainty, "burst_time_share", 1.0),
+        (analytic.TrafficUncertainty, "burst_length_s", 0.0),
+        (analytic.TrafficUncertainty, "telemetry_delay_s", INF),
+        (analytic.TrafficUncertainty, "concentration", 0.0),
+        (analytic.TrafficUncertainty, "samples", 0),
+        (analytic.TrafficUncertainty, "seed", "x"),
+    ],
+)
+def test_strategies_and_traffic(strategy, field, value):
+    with pytest.raises(ValueError, match=rf"^{field} is .*must be"):
+        strategy(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("reliability", 1.0),
+        ("reliability", 0.0),
+        ("reliability", "x"),
+        ("reoptimize", "yes"),
+        ("budget_bytes", 5.0),
+        ("minimum", 0.1),
+        ("maximum", 0.5),
+    ],
+)
+def test_minimum_density(field, value):
+    arguments: Any = {"ttft_target_s": 0.8, "reliability": 0.5, field: value}
+    with pytest.raises(ValueError, match=rf"^{field} is .*must be"):
+        analytic.minimum_density(NET, **arguments)
 
 
 def test_a_budget_of_almost_nothing_is_one_of_nothing():
@@ -131,8 +182,12 @@ def test_what_is_no_network_or_equilibrium():
         lambda: analytic.evaluate(nothing, EQUILIBRIUM, 0.8),
         lambda: analytic.optimize_placement(nothing, ttft_target_s=0.8),
         lambda: analytic.association_law(nothing, [0.0]),
+        lambda: analytic.minimum_density(nothing, ttft_target_s=0.8, reliability=0.5),
+        lambda: analytic.fallback_study(nothing, ttft_target_s=0.8),
     ):
         with pytest.raises(TypeError, match="net is None: must be a TieredNetwork"):
             call()
     with pytest.raises(TypeError, match="eq is None: must be an Equilibrium"):
         analytic.evaluate(NET, nothing, 0.8)
+    with pytest.raises(TypeError, match="traffic is None: must be a TrafficUncertainty"):
+        analytic.robust_placement(NET, nothing, ttft_target_s=0.8)

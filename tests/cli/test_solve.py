@@ -68,6 +68,30 @@ def test_optimize_finds_a_mix_that_is_no_worse(capsys):
     assert "Best mix" in shown
 
 
+@pytest.mark.parametrize("method", ["grid", "spsa"])
+def test_the_method_of_the_search_can_be_chosen(method, capsys):
+    arguments = ["solve", "--optimize", "--set", "demand.request_intensity=4"]
+    assert main(arguments) == 0
+    by_exchange = capsys.readouterr()
+    assert main([*arguments, "--method", method]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == by_exchange.err == ""
+    best = [
+        float(re.findall(r"coverage: share of requests within target +(\S+)", text)[-1])
+        for text in (by_exchange.out, shown.out)
+    ]
+    assert best[1] == pytest.approx(best[0], abs=3e-3)
+    assert ("231 evaluations" in shown.out) == (method == "grid")
+
+
+def test_a_grid_that_is_too_large_is_bad_input(capsys):
+    scenario = ["--scenario", "moving-hotspot"]
+    assert main(["solve", *scenario, "--optimize", "--method", "grid"]) == 2
+    assert "the grid has 888030 mixes of 8 profiles" in capsys.readouterr().err
+    assert main(["solve", "--method", "grid"]) == 2
+    assert "--method: only with --optimize" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("kind", "routing"),
     [("nearest", "nearest"), ("prefix_aware", "queue_unaware"), ("load_aware", "load_aware")],
