@@ -26,6 +26,7 @@ from edgegym.world.network import (
 )
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 Policy = Literal["load_aware", "queue_unaware", "nearest"]
 Method = Literal["newton", "damped"]
 
@@ -56,6 +57,9 @@ class Equilibrium:
         Offered load per slot; above 1 in an unstable tier.
     erlang_c : float64 [S]
         Probability of waiting [18]; 1 in an unstable tier.
+    wait_decay_per_s : float64 [S]
+        Rate at which the wait of those who wait dies out [20]: it exceeds w with probability
+        ``erlang_c * exp(-wait_decay_per_s * w)``; 0 in an unstable tier.
     policy : str
         "load_aware", "queue_unaware" or "nearest".
     iterations : int
@@ -78,11 +82,17 @@ class Equilibrium:
     service_rate: FloatArray
     utilization: FloatArray
     erlang_c: FloatArray
+    wait_decay_per_s: FloatArray
     policy: Policy
     iterations: int
     residual: float
     converged: bool
     stable: bool
+
+    @property
+    def stable_tiers(self) -> BoolArray:
+        """Which tiers have less load than slots, ``[S]``; empty and unused ones do."""
+        return np.isfinite(self.mean_wait_s)
 
 
 @kernel
@@ -194,7 +204,7 @@ def _describe(
     net: TieredNetwork,
     assumed: FloatArray,
     association: FloatArray,
-    saturated: NDArray[np.bool_],
+    saturated: BoolArray,
     policy: Policy,
     iterations: int,
     tolerance: float,
@@ -217,6 +227,8 @@ def _describe(
     _queues(rate, load, net.concurrency, (1.0 + net.service_scv) / 2.0, wait, waiting)
     wait[saturated] = np.inf
     waiting[saturated] = 1.0
+    service_rate = np.where(filled, 1.0 / mean_occupancy, 0.0)
+    spare = np.maximum(net.concurrency * service_rate - rate, 0.0)
     residual = 0.0
     if policy == "load_aware":
         residual = float(np.max(np.abs(assumed - wait) / (1.0 + assumed)))
@@ -225,9 +237,10 @@ def _describe(
         mean_wait_s=wait,
         association=association,
         arrival_rate_per_node=rate,
-        service_rate=np.where(filled, 1.0 / mean_occupancy, 0.0),
+        service_rate=service_rate,
         utilization=load / net.concurrency,
         erlang_c=waiting,
+        wait_decay_per_s=np.where(np.isfinite(wait), spare / ((1.0 + net.service_scv) / 2.0), 0.0),
         policy=policy,
         iterations=iterations,
         residual=residual,
@@ -245,7 +258,7 @@ def _start_wait(net: TieredNetwork, start: "Equilibrium | ArrayLike | None") -> 
 
 def _newton_wait(
     net: TieredNetwork, start: FloatArray | None, tolerance: float
-) -> tuple[FloatArray, NDArray[np.bool_], int]:
+) -> tuple[FloatArray, BoolArray, int]:
     """Return the waits, which tiers the solver found to be overloaded, and the iterations."""
     tiers, group = build_tiers(net)
     if start is None:

@@ -94,15 +94,12 @@ def _nearest_coverage(
     return total
 
 
-def wait_tail(net: TieredNetwork, eq: Equilibrium) -> tuple[FloatArray, FloatArray]:
+def wait_tail(eq: Equilibrium) -> tuple[FloatArray, FloatArray]:
     """Return delay and decay ``[S]``: P(wait > w) is ``delay * exp(-decay * w)`` [20].
 
     Unstable tiers have delay 1 and decay 0: their wait exceeds everything.
     """
-    stable = np.isfinite(eq.mean_wait_s)
-    spare = net.concurrency * eq.service_rate - eq.arrival_rate_per_node
-    decay = np.where(stable, np.maximum(spare, 0.0) / ((1.0 + net.service_scv) / 2.0), 0.0)
-    return np.where(stable, eq.erlang_c, 1.0), decay
+    return eq.erlang_c, eq.wait_decay_per_s
 
 
 def checked_target(net: TieredNetwork, ttft_target_s: ArrayLike) -> FloatArray:
@@ -215,7 +212,7 @@ def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> f
     # Imported here: scipy.optimize would slow down every import of the analytic model.
     from scipy.optimize import root_scalar
 
-    delay, decay = wait_tail(net, eq)
+    delay, decay = wait_tail(eq)
     served = net.type_probabilities @ (eq.association * np.isfinite(eq.mean_wait_s)[:, None]).sum(0)
     if reliability >= served:
         return math.inf
@@ -287,7 +284,7 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     )
     share = law.probability * net.type_probabilities
     used = share > 0
-    delay, decay = wait_tail(net, eq)
+    delay, decay = wait_tail(eq)
     lost = float(net.type_probabilities @ (law.probability.sum(axis=0) == 0))
     distance = float((share * law.mean_distance_km)[used].sum())
     ttft = (law.mean_radio_s + net.prefill_s + eq.mean_wait_s[:, None])[used] @ share[used]

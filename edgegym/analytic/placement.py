@@ -19,6 +19,7 @@ from edgegym.analytic.equilibrium import (
     spread_to_profiles,
     spread_to_tiers,
 )
+from edgegym.analytic.newton import newton_step
 from edgegym.analytic.performance import checked_target, cost_coverage, evaluate
 from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
@@ -228,7 +229,7 @@ class _Search:
         old = spread_to_tiers(wait, group)
         moved, gap, jacobian = old.copy(), np.empty(len(old)), np.empty((len(old), len(old)))
         evaluate_map(tiers, old, points, weights, gap, jacobian)
-        fixed_point.newton_step(tiers, old, gap, jacobian, moved)
+        newton_step(tiers, old, gap, jacobian, moved)
         return mix_score(tiers, moved, False, self.target, points, weights)
 
     def exchange(

@@ -143,16 +143,24 @@ def law(cost, density, xi, power, points, weights, share, cross):
     share[:] = 0.0
     cross[:, :] = 0.0
     count = _sorted_tiers(cost, density, order)
+    after = 0.0
     for active in range(1, count + 1):
         start = cost[order[active - 1]]
-        end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
-        if active < count:
-            end = min(end, cost[order[active]])
+        # The tier that joins has no node at its own cost yet: a piece begins as the last one ended.
+        before = after
+        end = cost[order[active]] if active < count else np.inf
         if end <= start:
             continue
         length = end - start
-        before = _means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
-        after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
+        if active < count:
+            after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
+        last = active == count or after > _TAIL
+        if last:
+            end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
+            if end <= start:
+                break
+            length = end - start
+            after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
         part[:active] = 0.0
         if with_cross:
             cross_part[:active, :active] = 0.0
@@ -175,6 +183,8 @@ def law(cost, density, xi, power, points, weights, share, cross):
                     value = scale * cross_part[k, other]
                     cross[order[k], order[other]] += value
                     cross[order[other], order[k]] += value
+        if last:
+            break
 
 
 @kernel

@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-from edgegym.analytic import association_law, solve_equilibrium
+from edgegym.analytic import association_law, solve_equilibrium, wait_cdf
 from tests.analytic.networks import oracle_network, paper_network, random_network
 
 
@@ -200,3 +200,19 @@ def test_less_variable_service_waits_less():
 def test_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         solve_equilibrium(paper_network(), **arguments)
+
+
+def test_the_tail_of_the_wait():
+    net = paper_network(4.0, service_scv=0.4)
+    for policy in ("load_aware", "queue_unaware", "nearest"):
+        eq = solve_equilibrium(net, policy)
+        np.testing.assert_array_equal(eq.stable_tiers, eq.utilization < 1)
+        assert eq.stable == eq.stable_tiers.all()
+        for s in range(3):
+            for wait_s in (0.0, 0.05, 0.7):
+                tail = eq.erlang_c[s] * math.exp(-eq.wait_decay_per_s[s] * wait_s)
+                below = wait_cdf(
+                    wait_s, net.concurrency[s], eq.arrival_rate_per_node[s], eq.service_rate[s], 0.4
+                )
+                assert tail == pytest.approx(1 - below, abs=1e-12)
+    assert not solve_equilibrium(net, "queue_unaware").stable_tiers[2]
