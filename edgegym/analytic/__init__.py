@@ -18,23 +18,31 @@ from edgegym.analytic.planning import (
     poisson_quantile,
     pool_slots,
 )
+from edgegym.analytic.queue_models import Delay, ErlangC, MixedService, QueueModel, Traffic
 from edgegym.analytic.queueing import erlang_b, erlang_c, mean_wait, wait_cdf
+from edgegym.analytic.stability import damping_limit
 from edgegym.world.network import TieredNetwork
 
 __all__ = [
     "Association",
+    "Delay",
     "EdgeAdvantage",
     "Equilibrium",
+    "ErlangC",
     "FragmentationRow",
     "FragmentationTable",
     "LatencySaving",
     "MigrationPlan",
+    "MixedService",
     "Performance",
     "PlacementResult",
+    "QueueModel",
     "RouteLatency",
     "Serving",
     "TieredNetwork",
+    "Traffic",
     "association_law",
+    "damping_limit",
     "edge_advantage",
     "erlang_b",
     "erlang_c",

@@ -1,15 +1,15 @@
-"""Solvers for the load-association fixed point: rising sweeps with Newton, and damping."""
+"""Solver of the load-association fixed point: rising sweeps with Newton, and damping."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.analytic.newton import CONVERGED, FAILED, OVERLOADED, newton, polish
-from edgegym.analytic.sweeps import level, sweep
-from edgegym.analytic.tier_map import Tiers, induced_wait, response, tier_loads, to_wait
-from edgegym.jit import kernel
+from edgegym.analytic.maps import ErlangMap, Rule, SolverMap
+from edgegym.analytic.newton import CONVERGED, FAILED, OVERLOADED
+from edgegym.analytic.tier_map import Tiers
 
 FloatArray = NDArray[np.float64]
-Rule = tuple[FloatArray, FloatArray]
 
 # In an overloaded network, a tier whose wait is above this share of its knee counts as unstable.
 _SATURATED_SHARE = 0.1
@@ -17,27 +17,10 @@ _SATURATED_SHARE = 0.1
 _OVERLOAD_ROUNDS = 6
 _COARSE_ROUNDS = 4
 _ADOPTING_ROUNDS = 24
-# Residual by the cheap rule from which the exact one takes over.
-_NEAR = 1e-4
-_POLISHING_STEPS = 8
-
-
-def _approach(
-    tiers: Tiers, wait: FloatArray, coarse: Rule, fine: Rule, tolerance: float, steps: int
-) -> tuple[int, float, int]:
-    """Newton by the cheap rule, then by the exact one; return status, residual, iterations."""
-    trial = wait.copy()
-    status, _, used = newton(tiers, trial, *coarse, _NEAR, _NEAR, steps)
-    if status == CONVERGED:
-        residual, more = polish(tiers, trial, *fine, *coarse, tolerance, _POLISHING_STEPS)
-        used += more
-        if residual <= tolerance:
-            wait[:] = trial
-            return CONVERGED, residual, used
-    if status != FAILED:
-        wait[:] = trial
-    status, residual, more = newton(tiers, wait, *fine, tolerance, 1e-14, steps)
-    return status, residual, used + more
+# Waits that come back to this share of a step's length repeat themselves.
+_REPEATED = 1e-6
+# While a cycle is still settling, points of its shortest period are only this near.
+_ALIKE = 1e-3
 
 
 def solve(
@@ -71,6 +54,13 @@ def solve(
     status, iterations
         ``CONVERGED``, ``OVERLOADED`` or ``FAILED``; sweeps and Newton steps made.
     """
+    return rise(ErlangMap(tiers, coarse, fine), wait, warm, tolerance, rounds)
+
+
+def rise(
+    solver_map: SolverMap, wait: FloatArray, warm: bool, tolerance: float, rounds: int
+) -> tuple[int, int]:
+    """Solve the fixed point of a map; arguments and results as in :func:`solve`."""
     trial = wait.copy()
     iterations = 0
     hopeless = 0
@@ -79,17 +69,14 @@ def solve(
         if turn == 1:
             wait[:] = 0.0
         if turn > 0:
-            late = turn > _COARSE_ROUNDS
-            if late:
-                sweep(tiers, wait, *fine, True, max(1e-3 * 0.5**turn, 1e-12))
-            else:
-                sweep(tiers, wait, *coarse, False, 1e-2)
+            exact = turn > _COARSE_ROUNDS
+            solver_map.sweep(wait, exact, max(1e-3 * 0.5**turn, 1e-12) if exact else 1e-2)
             iterations += 1
             if turn > 1:
-                within = level(tiers, wait, *coarse)
-                hopeless += not within or saturated(tiers, wait).any()
+                within = solver_map.level(wait)
+                hopeless += not within or saturated(solver_map.tiers, wait).any()
         trial[:] = wait
-        status, residual, used = _approach(tiers, trial, coarse, fine, tolerance, 12 + turn)
+        status, residual, used = solver_map.approach(trial, tolerance, 12 + turn)
         iterations += used
         if status == CONVERGED or (status == OVERLOADED and turn > 0):
             break
@@ -110,28 +97,41 @@ def saturated(tiers, wait):
     return wait > _SATURATED_SHARE * tiers.knee * tiers.unit
 
 
-@kernel
-def damped(tiers, wait, points, weights, damping, tolerance, steps):
-    """Iterate W <- (1 - damping) W + damping * induced W [33] in place; return the steps made.
+class DampedRun(NamedTuple):
+    """How a damped iteration went."""
 
-    Beyond saturation the induced wait is the finite continuation of the module's text.
+    wait: FloatArray
+    """Waits at its end, ``[S]``."""
+    iterations: int
+    """Steps made."""
+    cycle_length: int
+    """Steps after which it repeats itself; 0 if it does not."""
+    history: FloatArray
+    """Waits before the first step and after each, ``[iterations + 1, S]``."""
+
+
+def damped(
+    solver_map: SolverMap, wait: FloatArray, damping: float, tolerance: float, steps: int
+) -> DampedRun:
+    """Iterate W <- (1 - damping) W + damping * induced W [33] until it settles or repeats itself.
+
+    Beyond saturation the induced wait is the finite continuation of the map.
     """
-    count = wait.size
-    rate = np.empty(count)
-    load = np.empty(count)
-    induced = np.empty(count)
-    empty = np.empty((0, 0))
+    history = [wait]
+    # Brent's way to find a cycle: look back to a landmark that moves on at powers of two.
+    landmark, since, stretch = wait, 0, 1
     for step in range(steps):
-        tier_loads(tiers, wait, points, weights, rate, load, empty, empty)
-        residual = 0.0
-        for s in range(count):
-            induced[s] = induced_wait(tiers, s, rate[s], load[s])
-            if induced[s] == np.inf:
-                y = response(tiers, s, rate[s], load[s])[0]
-                induced[s] = to_wait(y, tiers.unit[s], tiers.knee[s])
-            residual = max(residual, abs(wait[s] - induced[s]) / (1.0 + wait[s]))
-        if residual <= tolerance:
-            return step
-        for s in range(count):
-            wait[s] += damping * (induced[s] - wait[s])
-    return steps
+        induced = solver_map.induced(wait)
+        change = induced - wait
+        if np.max(np.abs(change) / (1.0 + wait)) <= tolerance:
+            return DampedRun(wait, step, 0, np.array(history))
+        wait = wait + damping * change
+        history.append(wait)
+        since += 1
+        length = damping * np.max(np.abs(change))
+        if np.max(np.abs(wait - landmark)) <= _REPEATED * length:
+            near = (np.abs(np.array(history[-1 - since : -1]) - wait) <= _ALIKE * length).all(axis=1)
+            return DampedRun(wait, step + 1, int(near[::-1].argmax()) + 1, np.array(history))
+        if since == stretch:
+            landmark, since, stretch = wait, 0, 2 * stretch
+    return DampedRun(wait, steps, 0, np.array(history))

@@ -12,7 +12,7 @@ from edgegym.analytic.tier_map import (
 )
 from edgegym.jit import kernel
 
-_OVERLOAD_TOLERANCE = 1e-5
+OVERLOAD_TOLERANCE = 1e-5
 _HALVINGS = 6
 
 CONVERGED = 0
@@ -114,7 +114,7 @@ def newton(tiers, wait, points, weights, tolerance, floor, steps):
         if accepted:
             base[:] = trial
             size, residual = trial_size, trial_residual
-            overloaded = residual == np.inf and size <= _OVERLOAD_TOLERANCE
+            overloaded = residual == np.inf and size <= OVERLOAD_TOLERANCE
             if used == steps or residual <= floor or overloaded:
                 break
             direction[:] = -gap
@@ -133,7 +133,7 @@ def newton(tiers, wait, points, weights, tolerance, floor, steps):
     wait[:] = base
     if residual <= tolerance:
         return CONVERGED, residual, used
-    if residual == np.inf and size <= _OVERLOAD_TOLERANCE:
+    if residual == np.inf and size <= OVERLOAD_TOLERANCE:
         return OVERLOADED, residual, used
     return FAILED, residual, used
 

@@ -11,14 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from edgegym.analytic import fixed_point
 from edgegym.analytic.association import check_network
 from edgegym.analytic.constraints import MixConstraints
-from edgegym.analytic.equilibrium import (
-    COARSE_NODES,
-    Equilibrium,
-    build_tiers,
-    solve_equilibrium,
-    spread_to_profiles,
-    spread_to_tiers,
-)
+from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
+from edgegym.analytic.grouping import build_tiers, spread_to_profiles, spread_to_tiers
+from edgegym.analytic.maps import COARSE_NODES
 from edgegym.analytic.newton import newton_step
 from edgegym.analytic.performance import checked_target, cost_coverage, evaluate
 from edgegym.analytic.quadrature import rule

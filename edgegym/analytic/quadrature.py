@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from edgegym.jit import kernel
 
+# Points per piece for an error below 1e-9.
+FINE_NODES = 64
 # exp(-40) is below the rounding of a probability.
 _TAIL = 40.0
 

@@ -7,7 +7,7 @@ from edgegym.analytic.tier_row import lone_reach, row_share
 from edgegym.jit import kernel
 
 # From this y on a tier counts as one with a queue.
-_QUEUED = 1e-3
+QUEUED = 1e-3
 
 
 @kernel
@@ -112,12 +112,12 @@ def _level_gap(tiers, wait, rise, points, weights, trial):
     load = np.empty(count)
     empty = np.empty((0, 0))
     for s in range(count):
-        queued = from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > _QUEUED
+        queued = from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > QUEUED
         trial[s] = wait[s] + rise if queued else wait[s]
     tier_loads(tiers, trial, points, weights, rate, load, empty, empty)
     total = 0.0
     for s in range(count):
-        if from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > _QUEUED:
+        if from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > QUEUED:
             y = from_wait(trial[s], tiers.unit[s], tiers.knee[s])
             gap = y - response(tiers, s, rate[s], load[s])[0]
             total += tiers.density[s] * tiers.slots[s] * gap
@@ -156,7 +156,7 @@ def level(tiers, wait, points, weights):
             high = middle
     within = True
     for s in range(count):
-        if from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > _QUEUED:
+        if from_wait(wait[s], tiers.unit[s], tiers.knee[s]) > QUEUED:
             wait[s] += low
             within = within and wait[s] < tiers.unit[s] * tiers.knee[s]
     return within

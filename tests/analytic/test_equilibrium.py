@@ -104,7 +104,41 @@ def test_damped_iteration_converges_up_to_its_limit(intensity, limit):
     wild = solve_equilibrium(net, method="damped", damping=min(limit + 0.05, 1.0))
     assert not wild.converged
     assert wild.residual > 1e-3
-    assert wild.iterations == 1000
+    assert wild.cycle_length == 2
+
+
+def test_history_of_the_damped_iteration():
+    net = paper_network(2.0, profile_probabilities=[0.8, 0.0, 0.2])
+    eq = solve_equilibrium(net, method="damped", damping=0.3, history=True)
+    history = eq.history
+    assert history is not None
+    assert history.shape == (eq.iterations + 1, 3)
+    assert (history[0] == 0).all()
+    np.testing.assert_array_equal(history[-1], eq.assumed_wait_s)
+    for before, after in zip(history[:5], history[1:6], strict=True):
+        expected = before + 0.3 * (induced_waits(net, before) - before)
+        np.testing.assert_allclose(after, expected, atol=1e-12)
+    steps = np.abs(np.diff(history, axis=0)).max(axis=1)
+    assert steps[-1] < 1e-6 * steps.max()
+    plain = solve_equilibrium(net, method="damped", damping=0.3)
+    assert plain.history is None
+    np.testing.assert_array_equal(plain.assumed_wait_s, eq.assumed_wait_s)
+
+
+def test_a_cycle_is_seen_and_said():
+    net = paper_network(4.0)
+    eq = solve_equilibrium(net, method="damped", damping=0.6, history=True)
+    assert not eq.converged
+    assert eq.cycle_length == 2
+    assert eq.iterations < 1000
+    assert eq.history is not None
+    jump = np.abs(eq.history[-1] - eq.history[-2]).max()
+    assert np.abs(eq.history[-1] - eq.history[-3]).max() < 1e-5 * jump
+    # Slow is no cycle.
+    slow = solve_equilibrium(net, method="damped", damping=0.49, max_iterations=30)
+    assert not slow.converged
+    assert slow.cycle_length == 0
+    assert slow.iterations == 30
 
 
 def test_damped_iteration_survives_overload():
@@ -195,6 +229,8 @@ def test_less_variable_service_waits_less():
         ({"tolerance": 0.0}, "tolerance is 0.0"),
         ({"damping": 1.5}, "damping is 1.5"),
         ({"max_iterations": 0}, "max_iterations is 0"),
+        ({"history": True}, "history is True: must be False with method 'newton'"),
+        ({"history": 1}, "history is 1"),
     ],
 )
 def test_refused(arguments, message):
