@@ -127,7 +127,7 @@ class DelayMap:
 
     def sweep(self, wait: FloatArray, exact: bool, tolerance: float) -> None:
         """Solve y = P for one tier after the other, the others held (in place)."""
-        from scipy.optimize import brentq
+        from scipy.optimize import root_scalar
 
         nodes = self._fine if exact else self._coarse
         for s in range(self._count):
@@ -146,7 +146,7 @@ class DelayMap:
                 root = start
                 if high < 1e6:
                     precision = tolerance * max(1.0 - start, 1e-9)
-                    root = float(brentq(gap, low, high, xtol=max(precision, 1e-14)))  # pyright: ignore[reportArgumentType]
+                    root = root_scalar(gap, bracket=(low, high), xtol=max(precision, 1e-14)).root
             wait[s] = to_wait(root, self.tiers.unit[s], self.tiers.knee[s])
 
     def level(self, wait: FloatArray) -> bool:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from edgegym.analytic.maps import ErlangMap, Rule, SolverMap
 from edgegym.analytic.newton import CONVERGED, FAILED, OVERLOADED
+from edgegym.analytic.saturation import near_saturation
 from edgegym.analytic.tier_map import Tiers
 
 FloatArray = NDArray[np.float64]
@@ -16,6 +17,11 @@ _SATURATED_SHARE = 0.1
 # Rounds that end near the knee or beyond before the load is called too high.
 _OVERLOAD_ROUNDS = 6
 _COARSE_ROUNDS = 4
+# Rounds before the load of saturation is asked for.
+_FIRST_ROUNDS = 3
+# A residual that rounding may leave where waits are long and tiers nearly tied.
+_ROUNDING = 1e-6
+_RESCUE_STEPS = 40
 _ADOPTING_ROUNDS = 24
 # Waits that come back to this share of a step's length repeat themselves.
 _REPEATED = 1e-6
@@ -60,7 +66,32 @@ def solve(
 def rise(
     solver_map: SolverMap, wait: FloatArray, warm: bool, tolerance: float, rounds: int
 ) -> tuple[int, int]:
-    """Solve the fixed point of a map; arguments and results as in :func:`solve`."""
+    """Solve the fixed point of a map; arguments and results as in :func:`solve`.
+
+    Where the first rounds fail, or find the load too high, the load of saturation tells whether it
+    is; near that load, sweeps by a cheap rule can overshoot, and a start from the side of
+    saturation is the better one.
+    """
+    status, iterations = _rounds(solver_map, wait, warm, tolerance, min(rounds, _FIRST_ROUNDS))
+    if status == CONVERGED or rounds <= _FIRST_ROUNDS:
+        return status, iterations
+    near = near_saturation(solver_map.tiers)
+    if near is None and status == OVERLOADED:
+        return status, iterations
+    if near is not None:
+        status, residual, used = solver_map.approach(near, tolerance, _RESCUE_STEPS)
+        iterations += used
+        if residual <= max(tolerance, _ROUNDING):
+            wait[:] = near
+            return status, iterations
+    status, more = _rounds(solver_map, wait, False, tolerance, rounds)
+    return status, iterations + more
+
+
+def _rounds(
+    solver_map: SolverMap, wait: FloatArray, warm: bool, tolerance: float, rounds: int
+) -> tuple[int, int]:
+    """Make rounds of a rising sweep and Newton steps."""
     trial = wait.copy()
     iterations = 0
     hopeless = 0
@@ -130,7 +161,9 @@ def damped(
         since += 1
         length = damping * np.max(np.abs(change))
         if np.max(np.abs(wait - landmark)) <= _REPEATED * length:
-            near = (np.abs(np.array(history[-1 - since : -1]) - wait) <= _ALIKE * length).all(axis=1)
+            near = (np.abs(np.array(history[-1 - since : -1]) - wait) <= _ALIKE * length).all(
+                axis=1
+            )
             return DampedRun(wait, step + 1, int(near[::-1].argmax()) + 1, np.array(history))
         if since == stretch:
             landmark, since, stretch = wait, 0, 2 * stretch
