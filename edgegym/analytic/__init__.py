@@ -1,7 +1,9 @@
 """The analytic model: association, queues and their equilibrium, coverage, placement."""
 
 from edgegym.analytic.association import Association, association_law, nearest_association
+from edgegym.analytic.critical import capacity_intensity, critical_intensity, lp_intensity
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
+from edgegym.analytic.fitted_delay import FittedDelayMap, QueueSweep
 from edgegym.analytic.performance import Performance, evaluate
 from edgegym.analytic.placement import PlacementResult, optimize_placement
 from edgegym.analytic.planning import (
@@ -29,6 +31,7 @@ __all__ = [
     "EdgeAdvantage",
     "Equilibrium",
     "ErlangC",
+    "FittedDelayMap",
     "FragmentationRow",
     "FragmentationTable",
     "LatencySaving",
@@ -37,17 +40,21 @@ __all__ = [
     "Performance",
     "PlacementResult",
     "QueueModel",
+    "QueueSweep",
     "RouteLatency",
     "Serving",
     "TieredNetwork",
     "Traffic",
     "association_law",
+    "capacity_intensity",
+    "critical_intensity",
     "damping_limit",
     "edge_advantage",
     "erlang_b",
     "erlang_c",
     "evaluate",
     "fragmentation_table",
+    "lp_intensity",
     "mean_wait",
     "migration_plan",
     "nearest_association",

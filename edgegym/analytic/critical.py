@@ -27,7 +27,8 @@ def critical_intensity(net: TieredNetwork) -> float:
     Returns
     -------
     float
-        Requests/s/km², to a relative 1e-7 or (mostly) 1e-9; infinite where no tier may serve any of the requests.
+        Requests/s/km², to a relative 1e-7, mostly 1e-9; infinite where no tier may serve any of
+        the requests.
 
     Raises
     ------
