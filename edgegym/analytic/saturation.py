@@ -193,7 +193,7 @@ class Pressure:
         if not np.isfinite(step).all():
             return None
         most = np.max(np.abs(step) / (self.unit + np.abs(wait)))
-        return np.asarray(step * min(1.0, 3.0 / most) if most > 0.0 else step)
+        return np.asarray(step * min(1.0, 3.0 / max(most, 1e-300)), np.float64)
 
     def relax(self, wait: FloatArray, pull: float) -> FloatArray:
         """Balance one tier after the other, once: slow, but sure to lead to the solution."""

@@ -11,7 +11,7 @@ from edgegym.world.network import checked_numbers, checked_whole
 from edgegym.world.scenario import Scenario
 
 _BATCHES = 20
-_SAMPLES_PER_BATCH = 500
+_SAMPLES_PER_BATCH = 200
 _WARM_UP = 0.1
 _UTILIZATIONS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 
@@ -48,7 +48,7 @@ def sweep_queue(
     -------
     QueueSweep
         Standard errors are those of the means of twenty batches. The probability of waiting is the
-        share of 10,000 evenly spaced moments at which all slots are taken, which Poisson arrivals
+        share of 4,000 evenly spaced moments at which all slots are taken, which Poisson arrivals
         see.
 
     Raises

@@ -1,3 +1,4 @@
+import itertools
 import math
 import time
 
@@ -115,7 +116,7 @@ def test_history_of_the_damped_iteration():
     assert history.shape == (eq.iterations + 1, 3)
     assert (history[0] == 0).all()
     np.testing.assert_array_equal(history[-1], eq.assumed_wait_s)
-    for before, after in zip(history[:5], history[1:6], strict=True):
+    for before, after in itertools.pairwise(history[:6]):
         expected = before + 0.3 * (induced_waits(net, before) - before)
         np.testing.assert_allclose(after, expected, atol=1e-12)
     steps = np.abs(np.diff(history, axis=0)).max(axis=1)
