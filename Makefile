@@ -74,6 +74,10 @@ check: lint test ## Run lint, then the tests
 bench: $(INSTALLED) ## Measure the speed of simulator, environment and equilibrium
 	$(BIN)/edgegym bench
 
+.PHONY: figures
+figures: $(INSTALLED) ## Draw the framework paper's figures for docs/figures.md
+	$(BIN)/edgegym figures all -o docs/figures --page docs/figures.md
+
 .PHONY: clean
 clean: ## Remove builds and caches; keeps the virtual environment and runs/
 	rm -rf build dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache

@@ -1,7 +1,9 @@
 """The analytic model: association, queues and their equilibrium, coverage, placement."""
 
 from edgegym.analytic.association import Association, association_law, nearest_association
+from edgegym.analytic.closed_form import association_alpha2, coverage_alpha2
 from edgegym.analytic.critical import capacity_intensity, critical_intensity, lp_intensity
+from edgegym.analytic.distances import DistanceLaw, decision_boundary, distance_law
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.fitted_delay import FittedDelayMap, QueueSweep
 from edgegym.analytic.performance import Performance, evaluate
@@ -22,12 +24,15 @@ from edgegym.analytic.planning import (
 )
 from edgegym.analytic.queue_models import Delay, ErlangC, MixedService, QueueModel, Traffic
 from edgegym.analytic.queueing import erlang_b, erlang_c, mean_wait, wait_cdf
+from edgegym.analytic.sampling import AssociationSample, sample_association
 from edgegym.analytic.stability import damping_limit
 from edgegym.world.network import TieredNetwork
 
 __all__ = [
     "Association",
+    "AssociationSample",
     "Delay",
+    "DistanceLaw",
     "EdgeAdvantage",
     "Equilibrium",
     "ErlangC",
@@ -45,10 +50,14 @@ __all__ = [
     "Serving",
     "TieredNetwork",
     "Traffic",
+    "association_alpha2",
     "association_law",
     "capacity_intensity",
+    "coverage_alpha2",
     "critical_intensity",
     "damping_limit",
+    "decision_boundary",
+    "distance_law",
     "edge_advantage",
     "erlang_b",
     "erlang_c",
@@ -61,6 +70,7 @@ __all__ = [
     "optimize_placement",
     "poisson_quantile",
     "pool_slots",
+    "sample_association",
     "solve_equilibrium",
     "wait_cdf",
 ]

@@ -6,92 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import (
-    FINE_NODES,
-    check_network,
-    cost_association,
-    nearest_association,
-    nearest_density,
-    type_costs,
-)
+from edgegym.analytic.association import check_network, cost_association, nearest_association
+from edgegym.analytic.coverage import pair_coverage, pair_ttft_cdf
 from edgegym.analytic.equilibrium import Equilibrium
-from edgegym.analytic.quadrature import covered, rule
-from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork, checked_number, checked_numbers
 
 FloatArray = NDArray[np.float64]
 
 _LONGEST_S = 1e12
-
-
-@kernel
-def cost_coverage(
-    costs, density, xi, power, points, weights, shares, target, assumed, delay, decay
-):
-    """Return the coverage [39] of cost-based routing.
-
-    Parameters
-    ----------
-    costs : float64 [Q, S]
-        Prefill plus assumed wait.
-    density : float64 [S]
-        Nodes per km².
-    xi, power : float
-        Radio coefficient and ``2 / alpha``.
-    points, weights : float64 [n]
-        Quadrature rule.
-    shares, target : float64 [Q]
-        Type probabilities, and targets less the fixed radio latency.
-    assumed, delay, decay : float64 [S]
-        Assumed waits; the induced wait exceeds w with probability ``delay * exp(-decay * w)``.
-    """
-    total = 0.0
-    limit = np.empty(assumed.size)
-    for q in range(shares.size):
-        if shares[q] > 0.0:
-            for s in range(assumed.size):
-                limit[s] = target[q] + assumed[s]
-            total += shares[q] * covered(
-                costs[q], density, xi, power, points, weights, limit, delay, decay
-            )
-    return total
-
-
-@kernel
-def _nearest_coverage(
-    prefill, density, probability, xi, power, points, weights, shares, target, delay, decay
-):
-    """Return the coverage when each request goes to the nearest node that may serve it.
-
-    The nearest node's tier is independent of its distance: one radio law per type, mixed over
-    tiers.
-    """
-    total = 0.0
-    one_cost = np.zeros(1)
-    one_density = np.empty(1)
-    one_limit = np.empty(1)
-    one_delay = np.empty(1)
-    one_decay = np.empty(1)
-    for q in range(shares.size):
-        one_density[0] = density[q]
-        for s in range(delay.size):
-            weight = shares[q] * probability[q, s]
-            if weight > 0.0:
-                one_limit[0] = target[q] - prefill[q, s]
-                one_delay[0] = delay[s]
-                one_decay[0] = decay[s]
-                total += weight * covered(
-                    one_cost,
-                    one_density,
-                    xi,
-                    power,
-                    points,
-                    weights,
-                    one_limit,
-                    one_delay,
-                    one_decay,
-                )
-    return total
 
 
 def wait_tail(eq: Equilibrium) -> tuple[FloatArray, FloatArray]:
@@ -121,6 +43,13 @@ def checked_target(net: TieredNetwork, ttft_target_s: ArrayLike) -> FloatArray:
 class Performance:
     """Delivered service of one equilibrium.
 
+    Values "by type" are of the requests of that type, ``[Q]``; weighted by ``type_probabilities``
+    they add up to the value of all. Values "by profile" are of the requests that the tier serves,
+    ``[S]``, and NaN where it serves none; weighted by `profile_share` they add up to the value of
+    all, as long as every request is served (one that nobody may serve counts as not covered, and
+    its TTFT is infinite). The offloading ratios add up with the prefill times without reuse as
+    weights, as they are ratios of sums.
+
     Attributes
     ----------
     coverage : float
@@ -137,6 +66,8 @@ class Performance:
         Mean number of reused tokens per request [44].
     offloading_ratio : float
         Share of the prefill time that reuse saves [45]; 0 if prefill takes no time.
+    profile_share : float64 [S]
+        Share of all requests that each tier serves.
     """
 
     coverage: float
@@ -146,8 +77,182 @@ class Performance:
     conditional_mean_distance_km: FloatArray
     expected_hit_tokens: float
     offloading_ratio: float
+    profile_share: FloatArray
     _net: TieredNetwork = field(repr=False)
     _eq: Equilibrium = field(repr=False)
+    _target: FloatArray = field(repr=False)
+    _pairs: "_Pairs" = field(repr=False)
+
+    @property
+    def coverage_by_type(self) -> FloatArray:
+        """Coverage of each type's requests, ``[Q]``."""
+        return self._pairs.coverage.sum(axis=0)
+
+    @property
+    def coverage_by_profile(self) -> FloatArray:
+        """Coverage of the requests that each tier serves, ``[S]``; NaN where it serves none."""
+        return self._by_profile(self._pairs.coverage)
+
+    @property
+    def coverage_no_queue_by_type(self) -> FloatArray:
+        """Coverage of each type's requests if none waited, ``[Q]``."""
+        return self._pairs.no_queue.sum(axis=0)
+
+    @property
+    def coverage_no_queue_by_profile(self) -> FloatArray:
+        """Coverage of each tier's requests if none waited, ``[S]``; NaN where it serves none."""
+        return self._by_profile(self._pairs.no_queue)
+
+    @property
+    def mean_ttft_by_type_s(self) -> FloatArray:
+        """Mean TTFT of each type's requests, ``[Q]``; infinite as `mean_ttft_s` is."""
+        found = self._pairs.ttft_s.sum(axis=0)
+        return np.where(self._pairs.probability.any(axis=0), found, np.inf)
+
+    @property
+    def mean_ttft_by_profile_s(self) -> FloatArray:
+        """Mean TTFT of the requests that each tier serves, ``[S]``.
+
+        Infinite where the tier is unstable, NaN where it serves none.
+        """
+        return self._by_profile(self._pairs.ttft_s)
+
+    @property
+    def hit_tokens_by_type(self) -> FloatArray:
+        """Mean number of reused tokens of each type's requests, ``[Q]``."""
+        return (self._pairs.probability * self._net.hit_tokens).sum(axis=0)
+
+    @property
+    def hit_tokens_by_profile(self) -> FloatArray:
+        """Mean number of reused tokens at each tier, ``[S]``; NaN where it serves none."""
+        return self._by_profile(self._pairs.probability * self._net.hit_tokens)
+
+    @property
+    def offloading_by_type(self) -> FloatArray:
+        """Share of each type's prefill time that reuse saves, ``[Q]``; 0 where it takes none."""
+        saved = (self._pairs.probability * self._net.saving_s).sum(axis=0)
+        cold = self._net.cold_prefill_s
+        return np.divide(saved, cold, out=np.zeros(len(cold)), where=cold > 0)
+
+    @property
+    def offloading_by_profile(self) -> FloatArray:
+        """Share of the prefill time of each tier's requests that reuse saves, ``[S]``.
+
+        0 where it takes none, NaN where the tier serves none.
+        """
+        saved = self._by_profile(self._pairs.probability * self._net.saving_s)
+        cold = self._by_profile(self._pairs.probability * self._net.cold_prefill_s)
+        return np.divide(saved, cold, out=saved, where=~(cold <= 0))
+
+    def _by_profile(self, pairs: FloatArray) -> FloatArray:
+        total = np.where(self._pairs.probability > 0, pairs, 0.0) @ self._net.type_probabilities
+        used = self.profile_share > 0
+        return np.divide(total, self.profile_share, out=np.full(len(used), np.nan), where=used)
+
+    def planning_lower_bound(self, epsilon: float) -> float:
+        """Return a lower bound on the coverage that looks at one quantile of each tier's wait.
+
+        ``(1 - epsilon)`` times the coverage without queues at the target less the wait that a tier
+        exceeds with probability `epsilon`: of the requests in reach of that stricter target, at
+        least ``1 - epsilon`` wait no longer.
+
+        Parameters
+        ----------
+        epsilon : float
+            Greater than 0 and less than 1.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` is not between 0 and 1.
+        """
+        epsilon = _checked_share("epsilon", epsilon)
+        delay, decay = wait_tail(self._eq)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rare = np.where(delay > epsilon, np.log(delay / epsilon) / decay, 0.0)
+        _, reached = pair_coverage(
+            self._net, self._eq, self._target - rare[:, None], np.zeros(len(rare)), decay
+        )
+        return float((1.0 - epsilon) * (reached @ self._net.type_probabilities).sum())
+
+    def ttft_cdf(self, times_s: ArrayLike) -> FloatArray:
+        """Return the share of all requests with a TTFT of at most each time, in one pass.
+
+        Parameters
+        ----------
+        times_s : array_like [T]
+            Seconds, from 0 to 1e12, in any order.
+
+        Returns
+        -------
+        float64 [T]
+            ``ttft_cdf(t)`` is the coverage at the target t.
+
+        Raises
+        ------
+        ValueError
+            If a time is out of range.
+        """
+        shares = self.ttft_cdf_by_type(times_s) @ self._net.type_probabilities
+        return np.minimum(shares, 1.0)
+
+    def ttft_cdf_by_type(self, times_s: ArrayLike) -> FloatArray:
+        """Return the share of each type's requests with a TTFT of at most each time.
+
+        Parameters
+        ----------
+        times_s : array_like [T]
+            Seconds, from 0 to 1e12, in any order.
+
+        Returns
+        -------
+        float64 [T, Q]
+
+        Raises
+        ------
+        ValueError
+            If a time is out of range.
+        """
+        return np.minimum(self._ttft_pairs(times_s).sum(axis=1), 1.0)
+
+    def ttft_cdf_by_profile(self, times_s: ArrayLike) -> FloatArray:
+        """Return the share of each tier's requests with a TTFT of at most each time.
+
+        Parameters
+        ----------
+        times_s : array_like [T]
+            Seconds, from 0 to 1e12, in any order.
+
+        Returns
+        -------
+        float64 [T, S]
+            NaN where the tier serves none.
+
+        Raises
+        ------
+        ValueError
+            If a time is out of range.
+        """
+        joint = self._ttft_pairs(times_s) @ self._net.type_probabilities
+        used = self.profile_share > 0
+        share = np.full(joint.shape, np.nan)
+        np.divide(joint, self.profile_share, out=share, where=used)
+        return np.minimum(share, 1.0)
+
+    def _ttft_pairs(self, times_s: ArrayLike) -> FloatArray:
+        """Return P(served by s within t), given the type, ``[T, S, Q]``."""
+        times = checked_numbers("times_s", times_s, "[T]")
+        if times.ndim != 1:
+            raise ValueError(f"times_s has shape {times.shape}: must be [T]")
+        if not ((times >= 0) & (times <= _LONGEST_S)).all():
+            raise ValueError(
+                f"times_s is {times_s!r}: must be finite and at least 0, at most {_LONGEST_S:g}"
+            )
+        return pair_ttft_cdf(self._net, self._eq, times, *wait_tail(self._eq))
 
     def quantile(self, reliability: float) -> float:
         """Return the TTFT that this share of all requests does not exceed [43].
@@ -167,45 +272,25 @@ class Performance:
         ValueError
             If `reliability` is not between 0 and 1.
         """
-        reliability = checked_number("reliability", reliability, 0.0, 1.0, strict=True)
-        if reliability == 1.0:
-            raise ValueError("reliability is 1.0: must be less than 1")
-        return _ttft_quantile(self._net, self._eq, reliability)
+        return _ttft_quantile(self._net, self._eq, _checked_share("reliability", reliability))
 
 
-def _coverage(
-    net: TieredNetwork, eq: Equilibrium, target: FloatArray, delay: FloatArray, decay: FloatArray
-) -> float:
-    points, weights = rule(net.radio_alpha, FINE_NODES)
-    power = 2.0 / net.radio_alpha
-    goal = target - net.radio_base_s
-    if eq.policy == "nearest":
-        return _nearest_coverage(
-            type_costs(net, np.zeros(net.num_profiles)),
-            nearest_density(net),
-            np.ascontiguousarray(eq.association.T),
-            net.radio_xi,
-            power,
-            points,
-            weights,
-            net.type_probabilities.copy(),
-            goal,
-            delay,
-            decay,
-        )
-    return cost_coverage(
-        type_costs(net, eq.assumed_wait_s),
-        net.tier_density.copy(),
-        net.radio_xi,
-        power,
-        points,
-        weights,
-        net.type_probabilities.copy(),
-        goal,
-        eq.assumed_wait_s,
-        delay,
-        decay,
-    )
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What a tier does for a type, given the type: ``[S, Q]``."""
+
+    probability: FloatArray
+    coverage: FloatArray
+    no_queue: FloatArray
+    ttft_s: FloatArray
+    """Mean TTFT times probability; 0 where that is."""
+
+
+def _checked_share(name: str, value: float) -> float:
+    share = checked_number(name, value, 0.0, 1.0, strict=True)
+    if share == 1.0:
+        raise ValueError(f"{name} is 1.0: must be less than 1")
+    return share
 
 
 def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> float:
@@ -218,8 +303,8 @@ def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> f
         return math.inf
 
     def shortfall(ttft_s: float) -> float:
-        target = np.full(net.num_types, ttft_s)
-        return _coverage(net, eq, target, delay, decay) - reliability
+        pairs, _ = pair_coverage(net, eq, np.full(net.num_types, ttft_s), delay, decay)
+        return float((pairs @ net.type_probabilities).sum()) - reliability
 
     low, high = 0.0, net.radio_base_s + net.radio_xi + float(net.cold_prefill_s.max())
     while shortfall(high) < 0:
@@ -283,23 +368,28 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
         else cost_association(net, eq.assumed_wait_s)
     )
     share = law.probability * net.type_probabilities
+    served = law.probability > 0
     used = share > 0
-    delay, decay = wait_tail(eq)
-    lost = float(net.type_probabilities @ (law.probability.sum(axis=0) == 0))
+    lost = float(net.type_probabilities @ ~served.any(axis=0))
     distance = float((share * law.mean_distance_km)[used].sum())
-    ttft = (law.mean_radio_s + net.prefill_s + eq.mean_wait_s[:, None])[used] @ share[used]
+    parts = net.radio_base_s + law.mean_radio_s + net.prefill_s + eq.mean_wait_s[:, None]
+    ttft = np.zeros(share.shape)
+    np.multiply(parts, law.probability, out=ttft, where=served)
     total_prefill = float(net.type_probabilities @ net.cold_prefill_s)
-    none = np.zeros(net.num_profiles)
+    coverage, no_queue = pair_coverage(net, eq, target, *wait_tail(eq))
     return Performance(
-        coverage=_coverage(net, eq, target, delay, decay),
-        coverage_no_queue=_coverage(net, eq, target, none, none),
-        mean_ttft_s=math.inf if lost > 0 else net.radio_base_s + float(ttft),
+        coverage=float((coverage @ net.type_probabilities).sum()),
+        coverage_no_queue=float((no_queue @ net.type_probabilities).sum()),
+        mean_ttft_s=math.inf if lost > 0 else float(ttft.sum(axis=0) @ net.type_probabilities),
         mean_distance_km=distance / (1.0 - lost) if lost < 1 else 0.0,
         conditional_mean_distance_km=law.mean_distance_km,
         expected_hit_tokens=float((share * net.hit_tokens).sum()),
         offloading_ratio=float((share * net.saving_s).sum()) / total_prefill
         if total_prefill
         else 0.0,
+        profile_share=share.sum(axis=1),
         _net=net,
         _eq=eq,
+        _target=target,
+        _pairs=_Pairs(law.probability, coverage, no_queue, ttft),
     )

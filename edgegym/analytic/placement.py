@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from edgegym.analytic import fixed_point
 from edgegym.analytic.association import check_network
 from edgegym.analytic.constraints import MixConstraints
+from edgegym.analytic.coverage import cost_coverage
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.grouping import build_tiers, spread_to_profiles, spread_to_tiers
 from edgegym.analytic.maps import COARSE_NODES
 from edgegym.analytic.newton import newton_step
-from edgegym.analytic.performance import checked_target, cost_coverage, evaluate
+from edgegym.analytic.performance import checked_target, evaluate
 from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
 from edgegym.analytic.tier_map import Tiers, evaluate_map, tier_loads

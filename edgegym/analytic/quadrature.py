@@ -18,12 +18,15 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from edgegym.analytic.elementary import fast_exp, fast_power
 from edgegym.jit import kernel
 
 # Points per piece for an error below 1e-9.
 FINE_NODES = 64
 # exp(-40) is below the rounding of a probability.
 _TAIL = 40.0
+# Radio costs in seconds outside this range are beyond what numbers can tell.
+_NEAREST, _FARTHEST = 1e-280, 1e280
 
 
 @cache
@@ -50,7 +53,7 @@ def rule(alpha: float, nodes: int) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 @kernel
-def _sorted_tiers(cost, density, order):
+def sorted_tiers(cost, density, order):
     """Write the tiers that exist and may serve into `order` by increasing cost; return how many."""
     count = 0
     for t in range(cost.size):
@@ -65,7 +68,7 @@ def _sorted_tiers(cost, density, order):
 
 
 @kernel
-def _means(j_from, step, active, order, cost, density, xi, power, mean, slope):
+def means(j_from, step, active, order, cost, density, xi, power, mean, slope):
     """Fill m_t and m_t' of the first `active` tiers at ``j_from + step``; return the sum of m_t.
 
     The two parts of j are kept apart, so that a step far below ``j_from`` is not lost to rounding.
@@ -74,7 +77,7 @@ def _means(j_from, step, active, order, cost, density, xi, power, mean, slope):
     for k in range(active):
         t = order[k]
         beyond = (j_from - cost[t]) + step
-        if beyond <= 0.0:
+        if beyond <= _NEAREST:
             mean[k] = 0.0
             slope[k] = 0.0
             continue
@@ -89,31 +92,85 @@ def _means(j_from, step, active, order, cost, density, xi, power, mean, slope):
 
 
 @kernel
-def _tail_end(start, active, order, cost, density, xi, power, mean, slope):
-    """Return the cost at which the sum of m_t has passed the tail cut, at least `start`."""
-    end = np.inf
+def tail_length(start, most, active, order, cost, density, xi, power, mean, slope):
+    """Return how far beyond `start`, where it is less, the sum of m_t has passed `most`.
+
+    A length, not a cost: where radio is tiny beside prefill, adding it to the cost would lose it.
+    """
+    length = _FARTHEST
     for k in range(active):
         t = order[k]
-        alone = cost[t] + xi * (_TAIL / (math.pi * density[t])) ** (1.0 / power)
-        end = min(end, alone)
-    if end <= start:
-        return start
-    # One tier's bound may be far too long when many share the requests: Newton on the sum's root,
-    # which is nearly linear. A fixed number of steps keeps the result a smooth function of the
-    # costs.
-    goal = _TAIL ** (1.0 / power)
+        alone = xi * (most / (math.pi * density[t])) ** (1.0 / power)
+        length = min(length, (cost[t] - start) + alone)
+    # One tier's bound may be far too long when many share the requests: Newton on the logarithm of
+    # the sum, which is convex in that of the length, so that no step goes too far. A fixed number
+    # of steps keeps the result a smooth function of the costs.
     for _ in range(3):
-        total = _means(end, 0.0, active, order, cost, density, xi, power, mean, slope)
-        if total <= 0.0:
-            break
+        total = means(start, length, active, order, cost, density, xi, power, mean, slope)
         gradient = 0.0
         for k in range(active):
             gradient += slope[k]
-        root = total ** (1.0 / power)
-        end = end - (root - goal) * power * total / (root * gradient)
-        if end <= start:
-            return start
-    return end
+        if not (total > most and gradient > 0.0):
+            break
+        length *= math.exp(-math.log(total / most) * total / (length * gradient))
+    return max(length, 0.0)
+
+
+@kernel
+def _piece(start, gap, active, order, cost, density, xi, power, mean, slope):
+    """Return the length of a piece up to the tail's cut, 0 if there is none, and its probability.
+
+    The piece begins at cost `start` and is `gap` long. Its probability is known exactly, which
+    removes most of the rule's error from the tiers' parts.
+    """
+    if gap <= 0.0:
+        return 0.0, 0.0
+    before = means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
+    if before >= _TAIL:
+        return 0.0, 0.0
+    length = tail_length(start, _TAIL, active, order, cost, density, xi, power, mean, slope)
+    if length <= gap:  # what the cut leaves is below rounding, and belongs to this piece
+        return length, math.exp(-before)
+    after = means(start, gap, active, order, cost, density, xi, power, mean, slope)
+    return gap, math.exp(-before) - math.exp(-after)
+
+
+@kernel
+def _intensities(
+    start, length, active, order, cost, density, xi, power, points, weights, slope, weight
+):
+    """Fill m_t' at a piece's points, ``[active, n]``, and the rule's weight times exp(-sum m_t).
+
+    Tier by tier over all points, which the compiler turns into vector instructions.
+    """
+    weight[:] = 0.0
+    for k in range(active):
+        t = order[k]
+        offset = start - cost[t]
+        nodes = math.pi * density[t]
+        if power == 1.0:
+            for i in range(points.size):
+                slope[k, i] = nodes / xi
+                weight[i] += nodes / xi * (offset + points[i] * length)
+            continue
+        for i in range(points.size):
+            beyond = offset + points[i] * length
+            near = beyond <= _NEAREST
+            safe = 1.0 if near else beyond
+            value = 0.0 if near else nodes * fast_power(safe / xi, power)
+            slope[k, i] = power * value / safe
+            weight[i] += value
+    for i in range(points.size):
+        weight[i] = weights[i] * length * fast_exp(-weight[i])
+
+
+@kernel(fastmath={"reassoc"})
+def _dot(a, b):
+    """Return the sum of products, in an order that suits vector instructions."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
 
 
 @kernel
@@ -139,45 +196,44 @@ def law(cost, density, xi, power, points, weights, share, cross):
     order = np.empty(tiers, np.int64)
     mean = np.empty(tiers)
     slope = np.empty(tiers)
+    slopes = np.empty((tiers, points.size))
+    weight = np.empty(points.size)
+    product = np.empty(points.size)
     part = np.empty(tiers)
     with_cross = cross.size > 0
     cross_part = np.zeros((tiers, tiers) if with_cross else (0, 0))
     share[:] = 0.0
     cross[:, :] = 0.0
-    count = _sorted_tiers(cost, density, order)
-    after = 0.0
+    count = sorted_tiers(cost, density, order)
     for active in range(1, count + 1):
         start = cost[order[active - 1]]
-        # The tier that joins has no node at its own cost yet: a piece begins as the last one ended.
-        before = after
-        end = cost[order[active]] if active < count else np.inf
-        if end <= start:
+        gap = cost[order[active]] - start if active < count else np.inf
+        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
+        if length <= 0.0:
             continue
-        length = end - start
-        if active < count:
-            after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
-        last = active == count or after > _TAIL
-        if last:
-            end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
-            if end <= start:
-                break
-            length = end - start
-            after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
-        part[:active] = 0.0
-        if with_cross:
-            cross_part[:active, :active] = 0.0
-        for i in range(points.size):
-            step = points[i] * length
-            total = _means(start, step, active, order, cost, density, xi, power, mean, slope)
-            weight = weights[i] * length * math.exp(-total)
-            for k in range(active):
-                part[k] += weight * slope[k]
-                if with_cross:
-                    for other in range(k):
-                        cross_part[k, other] += weight * slope[k] * slope[other]
-        # The piece's whole probability is known exactly: it removes most of the rule's error.
+        _intensities(
+            start,
+            length,
+            active,
+            order,
+            cost,
+            density,
+            xi,
+            power,
+            points,
+            weights,
+            slopes,
+            weight,
+        )
+        for k in range(active):
+            part[k] = _dot(weight, slopes[k])
+            if with_cross:
+                for i in range(points.size):
+                    product[i] = weight[i] * slopes[k, i]
+                for other in range(k):
+                    cross_part[k, other] = _dot(product, slopes[other])
         found = part[:active].sum()
-        scale = (math.exp(-before) - math.exp(-after)) / found if found > 0.0 else 0.0
+        scale = mass / found if found > 0.0 else 0.0
         for k in range(active):
             share[order[k]] += scale * part[k]
             if with_cross:
@@ -185,8 +241,6 @@ def law(cost, density, xi, power, points, weights, share, cross):
                     value = scale * cross_part[k, other]
                     cross[order[k], order[other]] += value
                     cross[order[other], order[k]] += value
-        if last:
-            break
 
 
 @kernel
@@ -204,34 +258,46 @@ def moments(cost, density, xi, power, points, weights, share, distance, radio):
     order = np.empty(tiers, np.int64)
     mean = np.empty(tiers)
     slope = np.empty(tiers)
+    slopes = np.empty((tiers, points.size))
+    weight = np.empty(points.size)
     part = np.empty((tiers, 3))
     share[:] = 0.0
     distance[:] = 0.0
     radio[:] = 0.0
-    count = _sorted_tiers(cost, density, order)
+    count = sorted_tiers(cost, density, order)
     for active in range(1, count + 1):
         start = cost[order[active - 1]]
-        end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
-        if active < count:
-            end = min(end, cost[order[active]])
-        if end <= start:
+        gap = cost[order[active]] - start if active < count else np.inf
+        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
+        if length <= 0.0:
             continue
-        length = end - start
-        before = _means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
-        after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
+        _intensities(
+            start,
+            length,
+            active,
+            order,
+            cost,
+            density,
+            xi,
+            power,
+            points,
+            weights,
+            slopes,
+            weight,
+        )
         part[:active] = 0.0
-        for i in range(points.size):
-            step = points[i] * length
-            total = _means(start, step, active, order, cost, density, xi, power, mean, slope)
-            weight = weights[i] * length * math.exp(-total)
-            for k in range(active):
-                t = order[k]
-                won = weight * slope[k]
+        for k in range(active):
+            t = order[k]
+            offset = start - cost[t]
+            area = power * math.pi * density[t]
+            for i in range(points.size):
+                won = weight[i] * slopes[k, i]
+                beyond = offset + points[i] * length
                 part[k, 0] += won
-                part[k, 1] += won * math.sqrt(mean[k] / (math.pi * density[t]))
-                part[k, 2] += won * ((start - cost[t]) + step)
+                part[k, 1] += won * math.sqrt(slopes[k, i] * beyond / area)
+                part[k, 2] += won * beyond
         found = part[:active, 0].sum()
-        scale = (math.exp(-before) - math.exp(-after)) / found if found > 0.0 else 0.0
+        scale = mass / found if found > 0.0 else 0.0
         for k in range(active):
             t = order[k]
             share[t] += scale * part[k, 0]
@@ -240,8 +306,27 @@ def moments(cost, density, xi, power, points, weights, share, distance, radio):
 
 
 @kernel
-def covered(cost, density, xi, power, points, weights, limit, delay, decay):
-    """Return the probability that the winning tier's wait fits into what the cost leaves.
+def _breaks(limit, delay, decay, count, order, cost, ends):
+    """Fill the costs between which coverage is smooth, in order; return how many there are.
+
+    The integrand jumps where a tier's slack ends, and may fall steeply just before.
+    """
+    size = 0
+    for k in range(count):
+        t = order[k]
+        ends[size] = cost[t]
+        ends[size + 1] = limit[t]
+        size += 2
+        if delay[t] > 1e-10 and decay[t] > 0.0:
+            ends[size] = limit[t] - 8.0 / decay[t]
+            size += 1
+    ends[:size] = np.sort(ends[:size])
+    return size
+
+
+@kernel
+def covered(cost, density, xi, power, points, weights, limit, delay, decay, fitting, reached):
+    """Fill the probability that each tier wins and its wait fits into what the cost leaves.
 
     Parameters
     ----------
@@ -252,66 +337,67 @@ def covered(cost, density, xi, power, points, weights, limit, delay, decay):
     delay, decay : float64 [S]
         The wait of tier s exceeds w with probability ``delay * exp(-decay * w)``; an unstable tier
         has delay 1 and decay 0, and so never fits.
-
-    Returns
-    -------
-    float
-        Sum over s of the integral of the density of "s wins at j" times P(wait <= limit[s] - j).
+    fitting, reached : float64 [S]
+        Out: P(s wins with a wait of at most its slack), and P(s wins with slack left).
     """
     tiers = cost.size
     order = np.empty(tiers, np.int64)
     mean = np.empty(tiers)
     slope = np.empty(tiers)
-    count = _sorted_tiers(cost, density, order)
-    if count == 0:
-        return 0.0
-    # The integrand jumps where a tier's slack ends and may fall steeply just before.
-    ends = np.empty(3 * count)
-    size = 0
+    slopes = np.empty((tiers, points.size))
+    weight = np.empty(points.size)
+    late = np.empty(points.size)
+    part = np.empty((tiers, 2))
+    ends = np.empty(3 * tiers)
+    fitting[:] = 0.0
+    reached[:] = 0.0
+    count = sorted_tiers(cost, density, order)
+    size = _breaks(limit, delay, decay, count, order, cost, ends)
     last = -np.inf
     for k in range(count):
-        t = order[k]
-        last = max(last, limit[t])
-        ends[size] = cost[t]
-        ends[size + 1] = limit[t]
-        size += 2
-        if delay[t] > 1e-10 and decay[t] > 0.0:
-            ends[size] = limit[t] - 8.0 / decay[t]
-            size += 1
-    ends = np.sort(ends[:size])
+        last = max(last, limit[order[k]])
     active = 0
-    result = 0.0
-    for piece in range(size):
-        start = ends[piece]
+    for i in range(size):
+        start = ends[i]
         if start >= last:
             break
         while active < count and cost[order[active]] <= start:
             active += 1
-        if active == 0:
+        gap = ends[i + 1] - start if i + 1 < size else np.inf
+        if active == 0 or gap <= 0.0:
             continue
-        end = _tail_end(start, active, order, cost, density, xi, power, mean, slope)
-        if piece + 1 < size:
-            end = min(end, ends[piece + 1])
-        if end <= start:
-            continue
-        length = end - start
-        before = _means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
-        if before > _TAIL:
+        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
+        if length <= 0.0:
             break
-        after = _means(start, length, active, order, cost, density, xi, power, mean, slope)
-        mass = 0.0
-        fits = 0.0
-        for i in range(points.size):
-            step = points[i] * length
-            total = _means(start, step, active, order, cost, density, xi, power, mean, slope)
-            weight = weights[i] * length * math.exp(-total)
-            for k in range(active):
-                t = order[k]
-                won = weight * slope[k]
-                mass += won
-                slack = (limit[t] - start) - step
-                if slack >= 0.0 and end <= limit[t]:
-                    fits += won * (1.0 - delay[t] * math.exp(-decay[t] * slack))
-        if mass > 0.0:
-            result += fits * (math.exp(-before) - math.exp(-after)) / mass
-    return result
+        _intensities(
+            start,
+            length,
+            active,
+            order,
+            cost,
+            density,
+            xi,
+            power,
+            points,
+            weights,
+            slopes,
+            weight,
+        )
+        found = 0.0
+        for k in range(active):
+            t = order[k]
+            won = _dot(weight, slopes[k])
+            found += won
+            part[k, :] = 0.0
+            if limit[t] > start:
+                part[k, :] = won
+                if delay[t] > 0.0:
+                    left = limit[t] - start
+                    for i in range(points.size):
+                        slack = max(left - points[i] * length, 0.0)
+                        late[i] = delay[t] * fast_exp(-decay[t] * slack) * weight[i]
+                    part[k, 0] -= _dot(late, slopes[k])
+        scale = mass / found if found > 0.0 else 0.0
+        for k in range(active):
+            fitting[order[k]] += scale * part[k, 0]
+            reached[order[k]] += scale * part[k, 1]

@@ -46,6 +46,7 @@ COMMANDS = {
         "inspect a trace, or build a scenario of it",
         reads_only=True,
     ),
+    "figures": Command("figures", ("figures",), "draw the framework paper's figures"),
     "bench": Command("bench", ("bench",), "measure the speed of this installation"),
 }
 """Commands by name, in the order of the help."""

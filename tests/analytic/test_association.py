@@ -4,7 +4,13 @@ import itertools
 import numpy as np
 import pytest
 
-from edgegym.analytic import association_law, nearest_association
+from edgegym.analytic import (
+    association_law,
+    distance_law,
+    evaluate,
+    nearest_association,
+    solve_equilibrium,
+)
 from tests.analytic.networks import oracle_network, paper_network, random_network
 
 
@@ -68,8 +74,59 @@ def test_twice_the_nodes_change_nothing():
         wait = np.random.default_rng(seed).exponential(0.2, net.num_profiles)
         once, twice = association_law(net, wait), association_law(net, wait, nodes=128)
         worst = max(worst, np.abs(once.probability - twice.probability).max())
+        for name in ("mean_distance_km", "mean_radio_s"):
+            change = np.nan_to_num(getattr(once, name) - getattr(twice, name))
+            worst = max(worst, np.abs(change * once.probability).max())
         np.testing.assert_allclose(once.probability.sum(axis=0), 1.0, atol=1e-12)
     assert worst < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_extreme_networks_are_sane(seed):
+    # Any exponent that a network may have, radio from far cheaper to far dearer than prefill, and
+    # tiers of a millionth of the nodes.
+    rng = np.random.default_rng([seed, 3])
+    net = random_network([seed, 4])
+    net = dataclasses.replace(
+        net,
+        radio_alpha=float(np.exp(rng.uniform(np.log(0.1), np.log(100)))),
+        radio_xi=10.0 ** rng.uniform(-12, 6),
+        density_per_km2=10.0 ** rng.uniform(-9, 3),
+        profile_probabilities=rng.dirichlet(np.full(net.num_profiles, 0.1)),
+    )
+    wait = rng.exponential(10.0 ** rng.uniform(-6, 6), net.num_profiles)
+    wait[rng.random(net.num_profiles) < 0.3] = 0.0
+    law = association_law(net, wait)
+    assert (law.probability >= 0).all()
+    np.testing.assert_allclose(law.probability.sum(axis=0), 1.0, rtol=0, atol=1e-12)
+    used = law.probability > 0
+    for mean in (law.mean_distance_km, law.mean_radio_s):
+        assert (np.isnan(mean) == ~used).all()
+        assert (mean[used] >= 0).all()
+    distances = distance_law(net, wait)
+    cdf = distances.cdf([0.0, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6, 1e12])[:, used]
+    assert (np.diff(cdf, axis=0) >= 0).all()
+    np.testing.assert_allclose(cdf[[0, -1]], [[0.0], [1.0]] * np.ones(cdf.shape[1]))
+    middle = distances.quantile(0.5)[used]
+    assert np.isfinite(middle).all()
+    assert (middle > 0).all()
+    perf = evaluate(net, solve_equilibrium(net, "queue_unaware"), 1.0)
+    shares = perf.ttft_cdf([0.0, 0.5, 1.0, 10.0, 1e12])
+    assert (np.diff(shares) >= 0).all()
+    assert shares[0] >= 0
+    assert shares[-1] <= 1
+    assert shares[2] == pytest.approx(perf.coverage, abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_radio_far_below_the_rounding_of_prefill(seed):
+    # The cost of prefill is the same number with and without radio: ties still go to the nearest.
+    net = dataclasses.replace(paper_network(), radio_xi=1e-12, density_per_km2=1e6)
+    mix = np.random.default_rng(seed).dirichlet(np.ones(3))
+    net = dataclasses.replace(net, profile_probabilities=mix, hit_tokens=np.zeros((3, 2)))
+    law = association_law(net, np.zeros(3))
+    np.testing.assert_allclose(law.probability[:, 0], mix, rtol=1e-9)
+    np.testing.assert_allclose(law.mean_distance_km, 0.5e-3, rtol=1e-9)
 
 
 @pytest.mark.twin
