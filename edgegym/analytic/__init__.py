@@ -2,6 +2,7 @@
 
 from edgegym.analytic.association import Association, association_law, nearest_association
 from edgegym.analytic.closed_form import association_alpha2, coverage_alpha2
+from edgegym.analytic.critical import capacity_intensity, critical_intensity, lp_intensity
 from edgegym.analytic.distances import DistanceLaw, decision_boundary, distance_law
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.fallback import (
@@ -12,6 +13,7 @@ from edgegym.analytic.fallback import (
     robust_placement,
     two_family_network,
 )
+from edgegym.analytic.fitted_delay import FittedDelayMap, QueueSweep
 from edgegym.analytic.performance import Performance, evaluate
 from edgegym.analytic.placement import (
     Bayesian,
@@ -36,9 +38,11 @@ from edgegym.analytic.planning import (
     poisson_quantile,
     pool_slots,
 )
+from edgegym.analytic.queue_models import Delay, ErlangC, MixedService, QueueModel, Traffic
 from edgegym.analytic.queueing import erlang_b, erlang_c, mean_wait, wait_cdf
 from edgegym.analytic.robust import TrafficUncertainty
 from edgegym.analytic.sampling import AssociationSample, sample_association
+from edgegym.analytic.stability import damping_limit
 from edgegym.world.network import TieredNetwork
 
 __all__ = [
@@ -46,27 +50,37 @@ __all__ = [
     "Association",
     "AssociationSample",
     "Bayesian",
+    "Delay",
     "DistanceLaw",
     "EdgeAdvantage",
     "Equilibrium",
+    "ErlangC",
     "Exchange",
     "FallbackRow",
+    "FittedDelayMap",
     "FragmentationRow",
     "FragmentationTable",
     "LatencySaving",
     "MigrationPlan",
+    "MixedService",
     "Performance",
     "PlacementResult",
     "ProjectedSpsa",
+    "QueueModel",
+    "QueueSweep",
     "RobustPlacement",
     "RouteLatency",
     "Serving",
     "SimplexGrid",
     "TieredNetwork",
+    "Traffic",
     "TrafficUncertainty",
     "association_alpha2",
     "association_law",
+    "capacity_intensity",
     "coverage_alpha2",
+    "critical_intensity",
+    "damping_limit",
     "decision_boundary",
     "distance_law",
     "edge_advantage",
@@ -75,6 +89,7 @@ __all__ = [
     "evaluate",
     "fallback_study",
     "fragmentation_table",
+    "lp_intensity",
     "mean_wait",
     "migration_plan",
     "minimum_density",

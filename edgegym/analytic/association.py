@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.quadrature import law, moments, rule
+from edgegym.analytic.quadrature import FINE_NODES, law, moments, rule
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork, checked_numbers, checked_whole
 
 FloatArray = NDArray[np.float64]
 
-FINE_NODES = 64
 _MOST_NODES = 1000
 _LONGEST_S = 1e12
 

@@ -1,6 +1,6 @@
 """The load-association equilibrium [14]-[20], [32], [33]."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic import fixed_point
 from edgegym.analytic.association import (
-    FINE_NODES,
     association_probability,
     check_network,
     checked_wait,
     nearest_association,
 )
-from edgegym.analytic.quadrature import rule
+from edgegym.analytic.grouping import spread_to_profiles, spread_to_tiers
+from edgegym.analytic.maps import build_map
+from edgegym.analytic.queue_models import CheckedQueue, ErlangC, QueueModel
 from edgegym.analytic.queueing import delay_probability
-from edgegym.analytic.tier_map import Tiers, knee_units
 from edgegym.jit import kernel
 from edgegym.world.network import (
     TieredNetwork,
@@ -26,13 +26,14 @@ from edgegym.world.network import (
 )
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 Policy = Literal["load_aware", "queue_unaware", "nearest"]
 Method = Literal["newton", "damped"]
 
-COARSE_NODES = 16
 TOLERANCE = 1e-9
 _ROUNDS = 60
 _MOST_ITERATIONS = 10**6
+_ERLANG_C = ErlangC()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,9 @@ class Equilibrium:
         Offered load per slot; above 1 in an unstable tier.
     erlang_c : float64 [S]
         Probability of waiting [18]; 1 in an unstable tier.
+    wait_decay_per_s : float64 [S]
+        Rate at which the wait of those who wait dies out [20]: it exceeds w with probability
+        ``erlang_c * exp(-wait_decay_per_s * w)``; 0 in an unstable tier.
     policy : str
         "load_aware", "queue_unaware" or "nearest".
     iterations : int
@@ -69,6 +73,12 @@ class Equilibrium:
         wait beyond saturation settles.
     stable : bool
         Whether every used tier has less load than slots.
+    queue : QueueModel
+        The queue module that the waits are by.
+    cycle_length : int
+        Steps after which the damped iteration repeats itself; 0 if it converged, or did neither.
+    history : float64 [K + 1, S] or None
+        Waits before the first of K steps of the damped iteration and after each, where asked for.
     """
 
     assumed_wait_s: FloatArray
@@ -78,101 +88,20 @@ class Equilibrium:
     service_rate: FloatArray
     utilization: FloatArray
     erlang_c: FloatArray
+    wait_decay_per_s: FloatArray
     policy: Policy
     iterations: int
     residual: float
     converged: bool
     stable: bool
+    queue: QueueModel = field(default=_ERLANG_C, repr=False)
+    cycle_length: int = 0
+    history: FloatArray | None = field(default=None, repr=False)
 
-
-@kernel
-def _group_identical(prefill, occupancy, slots, density, group):
-    """Fill the number of each non-empty tier, equal ones alike (-1: empty); return the count."""
-    count = 0
-    for s in range(slots.size):
-        group[s] = -1
-        if density[s] <= 0.0:
-            continue
-        for t in range(s):
-            if group[t] >= 0 and slots[t] == slots[s]:
-                same = True
-                for q in range(prefill.shape[1]):
-                    if prefill[s, q] != prefill[t, q] or occupancy[s, q] != occupancy[t, q]:
-                        same = False
-                        break
-                if same:
-                    group[s] = group[t]
-                    break
-        if group[s] < 0:
-            group[s] = count
-            count += 1
-    return count
-
-
-def build_tiers(
-    net: TieredNetwork, density: FloatArray | None = None
-) -> tuple[Tiers, NDArray[np.int64]]:
-    """Return the compiled solver's view of a network, and which of its tiers each profile is in.
-
-    Profiles with the same prefill times, occupancies and slots are one tier to the solver: their
-    waits are equal, and rounding must not tell them apart (at ``radio_alpha >= 4`` the association
-    is infinitely sensitive there).
-
-    Parameters
-    ----------
-    net : TieredNetwork
-    density : float64 [S], optional
-        Tier densities to use instead of the network's.
-
-    Returns
-    -------
-    tiers : Tiers
-    group : int64 [S]
-        Index of the solver's tier; -1 for empty tiers.
-    """
-    prefill, occupancy, shares = net.prefill_s, net.occupancy_s, net.type_probabilities
-    if net.servable is not None:
-        prefill = np.where(net.servable, prefill, np.inf)
-    if not shares.all():
-        present = shares > 0
-        prefill, occupancy, shares = prefill[:, present], occupancy[:, present], shares[present]
-    # Writable copies in one layout: the compiled functions are built for each kind of array.
-    prefill, occupancy = np.array(prefill, order="C"), np.array(occupancy, order="C")
-    all_density = np.array(net.tier_density if density is None else density)
-    slots = net.concurrency.copy()
-    group = np.empty(len(slots), np.int64)
-    count = _group_identical(prefill, occupancy, slots, all_density, group)
-    if count < len(slots):
-        _, first = np.unique(group, return_index=True)
-        first = first[-count:]
-        prefill, occupancy = prefill[first], occupancy[first]
-        slots = slots[first]
-    tiers = Tiers(
-        prefill=np.array(prefill.T, order="C"),
-        occupancy=np.array(occupancy.T, order="C"),
-        shares=shares.copy(),
-        density=np.bincount(group[group >= 0], all_density[group >= 0], count),
-        slots=slots,
-        unit=occupancy.mean(axis=1) / slots,
-        knee=knee_units(slots),
-        intensity=net.request_intensity,
-        xi=net.radio_xi,
-        power=2.0 / net.radio_alpha,
-        wait_scale=(1.0 + net.service_scv) / 2.0,
-    )
-    return tiers, group
-
-
-def spread_to_profiles(tier_values: FloatArray, group: NDArray[np.int64]) -> FloatArray:
-    """Return values of solver tiers as values per profile ``[S]``; 0 for empty ones."""
-    return np.where(group >= 0, tier_values[group], 0.0)
-
-
-def spread_to_tiers(profile_values: FloatArray, group: NDArray[np.int64]) -> FloatArray:
-    """Return values per profile as values of the solver's tiers."""
-    values = np.zeros(group.max() + 1)
-    values[group[group >= 0]] = profile_values[group >= 0]
-    return values
+    @property
+    def stable_tiers(self) -> BoolArray:
+        """Which tiers have a finite mean wait, ``[S]``; empty and unused ones do."""
+        return np.isfinite(self.mean_wait_s)
 
 
 @kernel
@@ -190,12 +119,25 @@ def _queues(rate, load, slots, wait_scale, wait, waiting):
             wait[s] = wait_scale * (load[s] / rate[s]) * waiting[s] / (slots[s] - load[s])
 
 
+def _called_queues(
+    net: TieredNetwork, per_type: FloatArray, queue: CheckedQueue
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean waits, probabilities of waiting and decays ``[S]`` by a queue module."""
+    result = np.zeros((3, net.num_profiles))
+    for s in np.flatnonzero(net.tier_density > 0):
+        slots = int(net.concurrency[s])
+        delay = queue.delay(per_type[s], net.occupancy_s[s], slots, net.service_scv)
+        result[:, s] = delay.mean_wait_s, delay.waiting_probability, delay.decay_per_s
+    return result[0], result[1], result[2]
+
+
 def _describe(
     net: TieredNetwork,
     assumed: FloatArray,
     association: FloatArray,
-    saturated: NDArray[np.bool_],
+    saturated: BoolArray,
     policy: Policy,
+    queue: QueueModel,
     iterations: int,
     tolerance: float,
 ) -> Equilibrium:
@@ -213,10 +155,17 @@ def _describe(
         (weights * net.occupancy_s).sum(axis=1) / np.where(used, chosen, 1.0),
         net.occupancy_s.mean(axis=1),
     )
-    wait, waiting = np.empty(len(rate)), np.empty(len(rate))
-    _queues(rate, load, net.concurrency, (1.0 + net.service_scv) / 2.0, wait, waiting)
+    service_rate = np.where(filled, 1.0 / mean_occupancy, 0.0)
+    if isinstance(queue, ErlangC):
+        scale = (1.0 + net.service_scv) / 2.0
+        wait, waiting = np.empty(len(rate)), np.empty(len(rate))
+        _queues(rate, load, net.concurrency, scale, wait, waiting)
+        decay = np.maximum(net.concurrency * service_rate - rate, 0.0) / scale
+    else:
+        per_type = per_node[:, None] * weights
+        wait, waiting, decay = _called_queues(net, per_type, CheckedQueue(queue))
     wait[saturated] = np.inf
-    waiting[saturated] = 1.0
+    unstable = np.isinf(wait)
     residual = 0.0
     if policy == "load_aware":
         residual = float(np.max(np.abs(assumed - wait) / (1.0 + assumed)))
@@ -225,14 +174,16 @@ def _describe(
         mean_wait_s=wait,
         association=association,
         arrival_rate_per_node=rate,
-        service_rate=np.where(filled, 1.0 / mean_occupancy, 0.0),
+        service_rate=service_rate,
         utilization=load / net.concurrency,
-        erlang_c=waiting,
+        erlang_c=np.where(unstable, 1.0, waiting),
+        wait_decay_per_s=np.where(unstable, 0.0, decay),
         policy=policy,
         iterations=iterations,
         residual=residual,
         converged=residual <= tolerance,
-        stable=bool(np.isfinite(wait).all()),
+        stable=not unstable.any(),
+        queue=queue,
     )
 
 
@@ -244,41 +195,35 @@ def _start_wait(net: TieredNetwork, start: "Equilibrium | ArrayLike | None") -> 
 
 
 def _newton_wait(
-    net: TieredNetwork, start: FloatArray | None, tolerance: float
-) -> tuple[FloatArray, NDArray[np.bool_], int]:
+    net: TieredNetwork, queue: QueueModel, start: FloatArray | None, tolerance: float
+) -> tuple[FloatArray, BoolArray, int]:
     """Return the waits, which tiers the solver found to be overloaded, and the iterations."""
-    tiers, group = build_tiers(net)
-    if start is None:
-        wait = np.zeros(len(tiers.slots))
-    else:
-        wait = spread_to_tiers(start, group)
-    status, iterations = fixed_point.solve(
-        tiers,
-        wait,
-        warm=start is not None,
-        coarse=rule(net.radio_alpha, COARSE_NODES),
-        fine=rule(net.radio_alpha, FINE_NODES),
-        tolerance=tolerance,
-        rounds=_ROUNDS,
-    )
+    solver_map, group = build_map(net, queue)
+    tiers = solver_map.tiers
+    wait = np.zeros(len(tiers.slots)) if start is None else spread_to_tiers(start, group)
+    status, iterations = fixed_point.rise(solver_map, wait, start is not None, tolerance, _ROUNDS)
     unstable = (group >= 0) & (status == fixed_point.OVERLOADED)
     unstable[unstable] = fixed_point.saturated(tiers, wait)[group[unstable]]
     return spread_to_profiles(wait, group), unstable, iterations
 
 
-def _damped_wait(
+def _damped_run(
     net: TieredNetwork,
+    queue: QueueModel,
     start: FloatArray | None,
     tolerance: float,
     damping: float,
     max_iterations: int,
-) -> tuple[FloatArray, int]:
-    tiers, group = build_tiers(net)
-    wait = np.zeros(len(tiers.slots)) if start is None else spread_to_tiers(start, group)
-    iterations = fixed_point.damped(
-        tiers, wait, *rule(net.radio_alpha, FINE_NODES), damping, tolerance, max_iterations
+) -> fixed_point.DampedRun:
+    """Return the damped iteration, its waits by profile."""
+    solver_map, group = build_map(net, queue)
+    count = len(solver_map.tiers.slots)
+    wait = np.zeros(count) if start is None else spread_to_tiers(start, group)
+    run = fixed_point.damped(solver_map, wait, damping, tolerance, max_iterations)
+    return run._replace(
+        wait=spread_to_profiles(run.wait, group),
+        history=np.where(group >= 0, run.history[:, group], 0.0),
     )
-    return spread_to_profiles(wait, group), iterations
 
 
 def solve_equilibrium(
@@ -287,9 +232,11 @@ def solve_equilibrium(
     method: Method = "newton",
     start: "Equilibrium | ArrayLike | None" = None,
     *,
+    queue: QueueModel = _ERLANG_C,
     tolerance: float = TOLERANCE,
     damping: float = 0.5,
     max_iterations: int = 1000,
+    history: bool = False,
 ) -> Equilibrium:
     """Solve for the waits, loads and association of a fleet under one routing policy.
 
@@ -305,15 +252,20 @@ def solve_equilibrium(
         How to find the load-aware fixed point. "newton" raises the waits tier by tier from zero
         (each a scalar root) and polishes with Newton's iteration; "damped" is the paper's ``W <- (1
         - damping) W + damping * induced W`` [33] from zero, which cycles where the damping is too
-        large for the load and then returns with ``converged`` False.
+        large for the load and then returns with ``converged`` False and the length of the cycle.
     start : Equilibrium or array_like [S], optional
         Waits to start from.
+    queue : QueueModel
+        How long requests wait at a node, given its traffic: :class:`ErlangC`, another module of
+        this package, or a function of your own (see :class:`QueueModel`).
     tolerance : float
         Residual that counts as converged, above 0 and at most 1.
     damping : float
         Weight of the new waits in the damped iteration, above 0 and at most 1.
     max_iterations : int
         Most steps of the damped iteration, up to 1,000,000.
+    history : bool
+        Whether to keep the waits of each step of the damped iteration.
 
     Returns
     -------
@@ -323,18 +275,27 @@ def solve_equilibrium(
     Raises
     ------
     ValueError
-        If an argument breaks its rule.
+        If an argument breaks its rule, or `queue` returns what is no delay.
     TypeError
-        If `net` is no network.
+        If `net` is no network or `queue` no queue module.
     """
     check_network(net)
+    CheckedQueue(queue)
     checked_choice("policy", policy, get_args(Policy))
     checked_choice("method", method, get_args(Method))
     tolerance = checked_number("tolerance", tolerance, 0.0, 1.0, strict=True)
     damping = checked_number("damping", damping, 0.0, 1.0, strict=True)
     max_iterations = checked_whole("max_iterations", max_iterations, 1, _MOST_ITERATIONS)
+    if not isinstance(history, bool):
+        raise ValueError(f"history is {history!r}: must be True or False")
+    if history and (method != "damped" or policy != "load_aware"):
+        raise ValueError(
+            f"history is True: must be False with method {method!r} and policy {policy!r}; "
+            "only the damped iteration of load-aware routing has one"
+        )
     first = _start_wait(net, start)
     iterations = 0
+    run = None
     saturated = np.zeros(net.num_profiles, np.bool_)
     if policy == "nearest":
         wait = np.zeros(net.num_profiles)
@@ -343,8 +304,12 @@ def solve_equilibrium(
         if policy == "queue_unaware":
             wait = np.zeros(net.num_profiles)
         elif method == "newton":
-            wait, saturated, iterations = _newton_wait(net, first, tolerance)
+            wait, saturated, iterations = _newton_wait(net, queue, first, tolerance)
         else:
-            wait, iterations = _damped_wait(net, first, tolerance, damping, max_iterations)
+            run = _damped_run(net, queue, first, tolerance, damping, max_iterations)
+            wait, iterations = run.wait, run.iterations
         association = association_probability(net, wait)
-    return _describe(net, wait, association, saturated, policy, iterations, tolerance)
+    eq = _describe(net, wait, association, saturated, policy, queue, iterations, tolerance)
+    if run is None:
+        return eq
+    return replace(eq, cycle_length=run.cycle_length, history=run.history if history else None)

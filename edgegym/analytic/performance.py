@@ -16,15 +16,12 @@ FloatArray = NDArray[np.float64]
 _LONGEST_S = 1e12
 
 
-def wait_tail(net: TieredNetwork, eq: Equilibrium) -> tuple[FloatArray, FloatArray]:
+def wait_tail(eq: Equilibrium) -> tuple[FloatArray, FloatArray]:
     """Return delay and decay ``[S]``: P(wait > w) is ``delay * exp(-decay * w)`` [20].
 
     Unstable tiers have delay 1 and decay 0: their wait exceeds everything.
     """
-    stable = np.isfinite(eq.mean_wait_s)
-    spare = net.concurrency * eq.service_rate - eq.arrival_rate_per_node
-    decay = np.where(stable, np.maximum(spare, 0.0) / ((1.0 + net.service_scv) / 2.0), 0.0)
-    return np.where(stable, eq.erlang_c, 1.0), decay
+    return eq.erlang_c, eq.wait_decay_per_s
 
 
 def checked_target(net: TieredNetwork, ttft_target_s: ArrayLike) -> FloatArray:
@@ -174,7 +171,7 @@ class Performance:
             If `epsilon` is not between 0 and 1.
         """
         epsilon = _checked_share("epsilon", epsilon)
-        delay, decay = wait_tail(self._net, self._eq)
+        delay, decay = wait_tail(self._eq)
         with np.errstate(divide="ignore", invalid="ignore"):
             rare = np.where(delay > epsilon, np.log(delay / epsilon) / decay, 0.0)
         _, reached = pair_coverage(
@@ -255,7 +252,7 @@ class Performance:
             raise ValueError(
                 f"times_s is {times_s!r}: must be finite and at least 0, at most {_LONGEST_S:g}"
             )
-        return pair_ttft_cdf(self._net, self._eq, times, *wait_tail(self._net, self._eq))
+        return pair_ttft_cdf(self._net, self._eq, times, *wait_tail(self._eq))
 
     def quantile(self, reliability: float) -> float:
         """Return the TTFT that this share of all requests does not exceed [43].
@@ -300,7 +297,7 @@ def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> f
     # Imported here: scipy.optimize would slow down every import of the analytic model.
     from scipy.optimize import root_scalar
 
-    delay, decay = wait_tail(net, eq)
+    delay, decay = wait_tail(eq)
     served = net.type_probabilities @ (eq.association * np.isfinite(eq.mean_wait_s)[:, None]).sum(0)
     if reliability >= served:
         return math.inf
@@ -379,7 +376,7 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     ttft = np.zeros(share.shape)
     np.multiply(parts, law.probability, out=ttft, where=served)
     total_prefill = float(net.type_probabilities @ net.cold_prefill_s)
-    coverage, no_queue = pair_coverage(net, eq, target, *wait_tail(net, eq))
+    coverage, no_queue = pair_coverage(net, eq, target, *wait_tail(eq))
     return Performance(
         coverage=float((coverage @ net.type_probabilities).sum()),
         coverage_no_queue=float((no_queue @ net.type_probabilities).sum()),

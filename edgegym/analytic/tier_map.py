@@ -168,6 +168,26 @@ def response(tiers, s, rate, load):
 
 
 @kernel
+def map_gap(tiers, wait, rate, load, gap):
+    """Fill y - P at these waits, given the rates and loads that they lead to.
+
+    Returns
+    -------
+    size, residual : float
+        ``max |y - P|``, and ``max |W - induced W| / (1 + W)``, infinite if a tier is unstable.
+    """
+    size = 0.0
+    residual = 0.0
+    for s in range(wait.size):
+        y = from_wait(wait[s], tiers.unit[s], tiers.knee[s])
+        gap[s] = y - response(tiers, s, rate[s], load[s])[0]
+        size = max(size, abs(gap[s]))
+        induced = induced_wait(tiers, s, rate[s], load[s])
+        residual = max(residual, abs(wait[s] - induced) / (1.0 + wait[s]))
+    return size, residual
+
+
+@kernel
 def evaluate_map(tiers, wait, points, weights, gap, jacobian):
     """Fill y - P and its derivative in the waits; return the largest gap and the true residual.
 
@@ -192,16 +212,10 @@ def evaluate_map(tiers, wait, points, weights, gap, jacobian):
     rate_slope = np.empty((count, count))
     load_slope = np.empty((count, count))
     tier_loads(tiers, wait, points, weights, rate, load, rate_slope, load_slope)
-    size = 0.0
-    residual = 0.0
     for s in range(count):
         y = from_wait(wait[s], tiers.unit[s], tiers.knee[s])
-        value, by_load, by_rate = response(tiers, s, rate[s], load[s])
-        gap[s] = y - value
-        size = max(size, abs(gap[s]))
-        induced = induced_wait(tiers, s, rate[s], load[s])
-        residual = max(residual, abs(wait[s] - induced) / (1.0 + wait[s]))
+        _, by_load, by_rate = response(tiers, s, rate[s], load[s])
         for t in range(count):
             jacobian[s, t] = -by_load * load_slope[s, t] - by_rate * rate_slope[s, t]
         jacobian[s, s] += 1.0 / wait_slope(y, tiers.unit[s], tiers.knee[s])
-    return size, residual
+    return map_gap(tiers, wait, rate, load, gap)

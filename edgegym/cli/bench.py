@@ -58,6 +58,13 @@ def _print_table(speed: "Speed") -> None:
             "steps/s",
         ),
         ("equilibrium, 3 tiers, 2 types", f"{speed.equilibrium_ms:.2f}", "ms"),
+        ("equilibrium, 12 tiers, 8 types", f"{speed.equilibrium_12x8_ms:.1f}", "ms"),
+        ("equilibrium, 40 tiers, 40 types", f"{speed.equilibrium_40x40_ms:.0f}", "ms"),
+        (
+            "coverage of 12 tiers, 8 types by scipy's quad",
+            f"{speed.quad_ratio:.0f}",
+            "times as long",
+        ),
         ("import edgegym", f"{speed.import_s:.2f}", "s"),
         ("new process to its first step", f"{speed.first_step_s:.2f}", "s"),
     ]

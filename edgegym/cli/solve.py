@@ -117,7 +117,7 @@ def _solve_and_print(
     console.print(_tier_table(world, network, equilibrium))
     if not equilibrium.stable:
         console.print(
-            "Overload: some tier gets more than it can serve, so its waits grow without bound."
+            "Overload: an unstable tier gets more than it can serve; its waits grow without bound."
         )
     elif not equilibrium.converged:
         console.print(f"Not converged: the residual is {equilibrium.residual:.2g}.")
@@ -176,6 +176,7 @@ def _tier_table(world: "Scenario", network: "TieredNetwork", equilibrium: "Equil
     weighted = equilibrium.association * network.type_probabilities
     for tier, name in enumerate(world.profile_names):
         arrivals = equilibrium.arrival_rate_per_node[tier]
+        wait, stable = equilibrium.mean_wait_s[tier], equilibrium.stable_tiers[tier]
         # Prefill seconds per request that the tier serves, times its rate.
         prefill = (
             float(weighted[tier] @ network.prefill_s[tier]) / served[tier] if arrivals else 0.0
@@ -189,7 +190,7 @@ def _tier_table(world: "Scenario", network: "TieredNetwork", equilibrium: "Equil
             f"{arrivals:.3f}",
             f"{equilibrium.utilization[tier]:.1%}",
             f"{arrivals * prefill:.2f}",
-            _seconds(equilibrium.mean_wait_s[tier]),
+            f"{wait:.4f}" if stable else "unstable",
         )
     return table
 

@@ -7,12 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgegym.world.presets import preset
 from edgegym.world.scenario import Scenario
+
+if TYPE_CHECKING:
+    from edgegym.analytic import TieredNetwork
 
 FLEET_SIZES = (25, 200, 20_000)
 """Nodes of the measured fleets, all under the same load per node."""
@@ -64,6 +68,13 @@ class Speed:
     """Requests that such a step serves."""
     equilibrium_ms: float
     """Load-association equilibrium of three tiers and two types."""
+    equilibrium_12x8_ms: float
+    """The same of twelve tiers and eight types, over random networks and loads up to 90 %."""
+    equilibrium_40x40_ms: float
+    """The same of forty tiers and forty types."""
+    quad_ratio: float
+    """Time of association, mean distance and coverage by ``scipy.integrate.quad`` over that of
+    ``evaluate``, which works out these and more; of twelve tiers and eight types."""
     import_s: float
     """``import edgegym`` in a new process."""
     first_step_s: float
@@ -98,7 +109,14 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     report("environment")
     steps_per_s, requests_per_step = _env_steps_per_s(effort)
     report("equilibrium")
-    equilibrium_ms = _equilibrium_ms(effort)
+    network = preset("paper").tiered_network()
+    equilibrium_ms = _equilibrium_ms([network], effort.solves)
+    medium = [speed_network(12, 8, seed) for seed in range(6)]
+    large = [speed_network(40, 40, seed) for seed in range(2)]
+    equilibrium_12x8_ms = _equilibrium_ms(medium, max(effort.solves // 20, 1))
+    equilibrium_40x40_ms = _equilibrium_ms(large, max(effort.solves // 100, 1))
+    report("quadrature")
+    quad_ratio = _quad_ratio(medium, effort)
     report("import")
     import_s = statistics.median(float(_python(_IMPORT)) for _ in range(effort.repeats))
     report("first step of a new process")
@@ -109,6 +127,9 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
         env_steps_per_s=steps_per_s,
         env_requests_per_step=requests_per_step,
         equilibrium_ms=equilibrium_ms,
+        equilibrium_12x8_ms=equilibrium_12x8_ms,
+        equilibrium_40x40_ms=equilibrium_40x40_ms,
+        quad_ratio=quad_ratio,
         import_s=import_s,
         first_step_s=_first_step_s(effort),
     )
@@ -179,17 +200,71 @@ def _env_steps_per_s(effort: Effort) -> tuple[float, float]:
     return statistics.median(rates), requests / steps
 
 
-def _equilibrium_ms(effort: Effort) -> float:
+def speed_network(tiers: int, types: int, seed: int) -> "TieredNetwork":
+    """Return a random network at 50, 70 or 90 % (by seed) of its critical load."""
+    from edgegym.analytic import TieredNetwork, critical_intensity
+
+    rng = np.random.default_rng([tiers, types, seed])
+    lengths = np.exp(rng.uniform(np.log(200.0), np.log(16_000.0), types))
+    hits = rng.uniform(0.0, 0.95, (tiers, types)) * (rng.random((tiers, types)) < 0.7)
+    hits[0] = 0.0
+    network = TieredNetwork(
+        density_per_km2=1.0,
+        request_intensity=1.0,
+        profile_probabilities=rng.dirichlet(np.full(tiers, 2.0)),
+        concurrency=rng.integers(2, 64, tiers),
+        input_tokens=lengths,
+        hit_tokens=np.floor(hits * (lengths - 1.0)),
+        type_probabilities=rng.dirichlet(np.ones(types)),
+        prefill_linear_s=2.5e-4,
+        prefill_quadratic_s=1.4e-8,
+        decode_occupancy_s=rng.uniform(0.2, 2.0, types),
+        radio_xi=0.36,
+        radio_alpha=(2.0, 2.5, 3.0, 3.5)[seed % 4],
+        radio_base_s=0.0,
+    )
+    share = (0.5, 0.7, 0.9)[seed % 3]
+    return replace(network, request_intensity=share * critical_intensity(network))
+
+
+def _equilibrium_ms(networks: "list[TieredNetwork]", solves: int) -> float:
+    """Return the median over networks of the median time to solve one."""
     from edgegym.analytic import solve_equilibrium
 
-    network = preset("paper").tiered_network()
-    solve_equilibrium(network)
-    times = []
-    for _ in range(effort.solves):
-        begin = time.perf_counter()
+    medians = []
+    for network in networks:
         solve_equilibrium(network)
+        medians.append(_median_s(lambda network=network: solve_equilibrium(network), solves))
+    return 1e3 * statistics.median(medians)
+
+
+def _quad_ratio(networks: "list[TieredNetwork]", effort: Effort) -> float:
+    """Return how much longer general-purpose quadrature takes, both timed in turn."""
+    from edgegym.analytic import evaluate, solve_equilibrium
+    from edgegym.evaluation.quad_reference import quad_values
+
+    ratios = []
+    for network in networks:
+        equilibrium = solve_equilibrium(network)
+
+        def ours(network=network, equilibrium=equilibrium) -> object:
+            return evaluate(network, equilibrium, ttft_target_s=0.8)
+
+        def theirs(network=network, equilibrium=equilibrium) -> object:
+            return quad_values(network, equilibrium, ttft_target_s=0.8)
+
+        ours()
+        ratios.append(_median_s(theirs, 1) / _median_s(ours, effort.repeats))
+    return statistics.median(ratios)
+
+
+def _median_s(function: Callable[[], object], repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        function()
         times.append(time.perf_counter() - begin)
-    return 1e3 * statistics.median(times)
+    return statistics.median(times)
 
 
 def _first_step_s(effort: Effort) -> float:

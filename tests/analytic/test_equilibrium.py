@@ -1,10 +1,11 @@
+import itertools
 import math
 import time
 
 import numpy as np
 import pytest
 
-from edgegym.analytic import association_law, solve_equilibrium
+from edgegym.analytic import association_law, solve_equilibrium, wait_cdf
 from tests.analytic.networks import oracle_network, paper_network, random_network
 
 
@@ -104,7 +105,41 @@ def test_damped_iteration_converges_up_to_its_limit(intensity, limit):
     wild = solve_equilibrium(net, method="damped", damping=min(limit + 0.05, 1.0))
     assert not wild.converged
     assert wild.residual > 1e-3
-    assert wild.iterations == 1000
+    assert wild.cycle_length == 2
+
+
+def test_history_of_the_damped_iteration():
+    net = paper_network(2.0, profile_probabilities=[0.8, 0.0, 0.2])
+    eq = solve_equilibrium(net, method="damped", damping=0.3, history=True)
+    history = eq.history
+    assert history is not None
+    assert history.shape == (eq.iterations + 1, 3)
+    assert (history[0] == 0).all()
+    np.testing.assert_array_equal(history[-1], eq.assumed_wait_s)
+    for before, after in itertools.pairwise(history[:6]):
+        expected = before + 0.3 * (induced_waits(net, before) - before)
+        np.testing.assert_allclose(after, expected, atol=1e-12)
+    steps = np.abs(np.diff(history, axis=0)).max(axis=1)
+    assert steps[-1] < 1e-6 * steps.max()
+    plain = solve_equilibrium(net, method="damped", damping=0.3)
+    assert plain.history is None
+    np.testing.assert_array_equal(plain.assumed_wait_s, eq.assumed_wait_s)
+
+
+def test_a_cycle_is_seen_and_said():
+    net = paper_network(4.0)
+    eq = solve_equilibrium(net, method="damped", damping=0.6, history=True)
+    assert not eq.converged
+    assert eq.cycle_length == 2
+    assert eq.iterations < 1000
+    assert eq.history is not None
+    jump = np.abs(eq.history[-1] - eq.history[-2]).max()
+    assert np.abs(eq.history[-1] - eq.history[-3]).max() < 1e-5 * jump
+    # Slow is no cycle.
+    slow = solve_equilibrium(net, method="damped", damping=0.49, max_iterations=30)
+    assert not slow.converged
+    assert slow.cycle_length == 0
+    assert slow.iterations == 30
 
 
 def test_damped_iteration_survives_overload():
@@ -195,8 +230,26 @@ def test_less_variable_service_waits_less():
         ({"tolerance": 0.0}, "tolerance is 0.0"),
         ({"damping": 1.5}, "damping is 1.5"),
         ({"max_iterations": 0}, "max_iterations is 0"),
+        ({"history": True}, "history is True: must be False with method 'newton'"),
+        ({"history": 1}, "history is 1"),
     ],
 )
 def test_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         solve_equilibrium(paper_network(), **arguments)
+
+
+def test_the_tail_of_the_wait():
+    net = paper_network(4.0, service_scv=0.4)
+    for policy in ("load_aware", "queue_unaware", "nearest"):
+        eq = solve_equilibrium(net, policy)
+        np.testing.assert_array_equal(eq.stable_tiers, eq.utilization < 1)
+        assert eq.stable == eq.stable_tiers.all()
+        for s in range(3):
+            for wait_s in (0.0, 0.05, 0.7):
+                tail = eq.erlang_c[s] * math.exp(-eq.wait_decay_per_s[s] * wait_s)
+                below = wait_cdf(
+                    wait_s, net.concurrency[s], eq.arrival_rate_per_node[s], eq.service_rate[s], 0.4
+                )
+                assert tail == pytest.approx(1 - below, abs=1e-12)
+    assert not solve_equilibrium(net, "queue_unaware").stable_tiers[2]

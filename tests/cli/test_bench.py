@@ -28,6 +28,9 @@ def test_json_has_the_published_keys(tiny, capsys):
         "env_steps_per_s",
         "env_requests_per_step",
         "equilibrium_ms",
+        "equilibrium_12x8_ms",
+        "equilibrium_40x40_ms",
+        "quad_ratio",
         "import_s",
         "first_step_s",
     }
@@ -41,7 +44,9 @@ def test_json_has_the_published_keys(tiny, capsys):
 
 
 def test_table_names_units(tiny, capsys, monkeypatch):
-    measured = speed.Speed(3.21e6, {"25": 1e6, "20000": 5e5}, None, 4000.4, 437.5, 0.14, 0.3, 1.9)
+    measured = speed.Speed(
+        3.21e6, {"25": 1e6, "20000": 5e5}, None, 4000.4, 437.5, 0.14, 5.2, 61.0, 85.4, 0.3, 1.9
+    )
     monkeypatch.setattr(speed, "measure_speed", lambda effort, report: measured)
     assert main(["bench"]) == 0
     shown = capsys.readouterr().out
@@ -50,6 +55,8 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         "20,000 nodes",
         "4,000   steps/s",
         "0.14   ms",
+        "5.2   ms",
+        "85   times as long",
         "C++",
     ):
         assert text in shown

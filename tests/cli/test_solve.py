@@ -47,7 +47,15 @@ def test_overload_is_said(capsys):
     shown = capsys.readouterr().out
     assert "Overload" in shown
     assert "unbounded" in shown
+    assert len(re.findall(r" unstable *$", shown, re.MULTILINE)) == 3
     assert "nan" not in shown
+
+
+def test_unstable_tiers_are_marked(capsys):
+    arguments = ["solve", "--routing", "queue_unaware", "--set", "demand.request_intensity=4"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert re.findall(r"^ (\w+) .* unstable *$", shown, re.MULTILINE) == ["deep"]
 
 
 def test_routing_and_target_can_be_chosen(capsys):

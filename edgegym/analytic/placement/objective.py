@@ -8,12 +8,9 @@ from numpy.typing import NDArray
 
 from edgegym.analytic import fixed_point
 from edgegym.analytic.coverage import cost_coverage
-from edgegym.analytic.equilibrium import (
-    COARSE_NODES,
-    build_tiers,
-    spread_to_profiles,
-    spread_to_tiers,
-)
+from edgegym.analytic.grouping import build_tiers, spread_to_profiles, spread_to_tiers
+from edgegym.analytic.maps import COARSE_NODES
+from edgegym.analytic.newton import newton_step
 from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import delay_probability
 from edgegym.analytic.tier_map import Tiers, evaluate_map, tier_loads
@@ -81,7 +78,7 @@ class Settled(NamedTuple):
     status : int
         How the solver ended: see :func:`edgegym.analytic.fixed_point.solve`.
     tiers, group
-        The solver's view of the mix; see :func:`edgegym.analytic.equilibrium.build_tiers`.
+        The solver's view of the mix; see :func:`edgegym.analytic.grouping.build_tiers`.
     tier_wait : float64 [solver's tiers]
     wait : float64 [S]
         Waits of the profiles. Empty ones keep the wait that was given: a good start for when they
@@ -187,6 +184,6 @@ class CoverageObjective:
         old = spread_to_tiers(wait, group)
         moved, gap, jacobian = old.copy(), np.empty(len(old)), np.empty((len(old), len(old)))
         evaluate_map(tiers, old, points, weights, gap, jacobian)
-        fixed_point.newton_step(tiers, old, gap, jacobian, moved)
+        newton_step(tiers, old, gap, jacobian, moved)
         value, excess = mix_grade(tiers, moved, self.target, points, weights)
         return value - 1.0 - excess if excess > 0.0 else value
