@@ -40,7 +40,7 @@ def test_coverage_agrees(seed):
     net, _ = network_alpha2(seed)
     policy = "queue_unaware" if seed % 2 else "load_aware"
     eq = solve_equilibrium(net, policy)
-    delay, decay = wait_tail(net, eq)
+    delay, decay = wait_tail(eq)
     target = np.random.default_rng(seed).uniform(0.05, 2.0, net.num_types)
     exact = coverage_alpha2(net, eq.assumed_wait_s, target, delay=delay, decay_per_s=decay)
     perf = evaluate(net, eq, target)
