@@ -178,7 +178,9 @@ def _pair_areas(one, other, density, cosines, angle_weights, seen_one, seen_othe
                 apart = math.sqrt(max(squares - twice * cosines[k], 0.0))
                 shared = 0.0
                 for t in range(density.size):
-                    shared += density[t] * lens_area(one.reach_km[i, t], other.reach_km[j, t], apart)
+                    shared += density[t] * lens_area(
+                        one.reach_km[i, t], other.reach_km[j, t], apart
+                    )
                 both += angle_weights[k] * math.exp(shared - one.hazard[i] - other.hazard[j])
             seen_one[i] += other.area_km2[j] * both
             seen_other[j] += one.area_km2[i] * both
@@ -195,9 +197,7 @@ def advertised_costs(net: TieredNetwork, eq: Equilibrium) -> FloatArray:
     return type_costs(net, eq.assumed_wait_s)
 
 
-def _reach(
-    net: TieredNetwork, costs: FloatArray, own: float, radius_km: FloatArray
-) -> FloatArray:
+def _reach(net: TieredNetwork, costs: FloatArray, own: float, radius_km: FloatArray) -> FloatArray:
     """Return how near a node of each tier must be to a place to win it, ``[n, S]``."""
     alpha = net.radio_alpha
     ahead = (own - costs) / net.radio_xi
@@ -222,9 +222,7 @@ def _last_radius(net: TieredNetwork, costs: FloatArray, own: float) -> float:
     return low
 
 
-def _rings(
-    net: TieredNetwork, costs: FloatArray, own: float, breaks_km: list[float]
-) -> Rings:
+def _rings(net: TieredNetwork, costs: FloatArray, own: float, breaks_km: list[float]) -> Rings:
     """Return rings that resolve where other tiers begin to compete, and the given radii."""
     last = _last_radius(net, costs, own) if math.isfinite(own) else 0.0
     dearer = costs[(costs > own) & np.isfinite(costs) & (net.tier_density > 0)]

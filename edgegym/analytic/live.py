@@ -39,8 +39,10 @@ _TAIL = 40.0
 _FIRST_LEVELS, _MOST_LEVELS = 32, 256
 _LAST_LEVEL = 1e-6
 _WEIGHT = 0.5
-_VARIANCE_ROUNDS = 8
-_VARIANCE_TOLERANCE = 2e-3
+# Rounds of levels at given variances and variances at given levels.
+_MOST_ROUNDS = 20
+_SAME_VARIANCE = 2e-3
+_ROUGH = 1e-4
 _MOST_SLOTS = 2000
 
 
@@ -382,25 +384,24 @@ def solve_live_equilibrium(
     variance = cells_at_costs(net, zero_wait).relative_variance if given is None else given
     levels = _FIRST_LEVELS
     state = _first_state(net, _factors(variance), levels)
-    iterations, change, settled = 0, np.inf, False
-    for _ in range(_VARIANCE_ROUNDS):
+    iterations, change, settled = 0, np.inf, given is not None
+    for _ in range(_MOST_ROUNDS):
         wait = per_level[:, None] * np.arange(levels)
-        state, made, change = _settle(net, state, wait, tolerance, steps)
+        goal = tolerance if settled else max(tolerance, _ROUGH)
+        state, made, change = _settle(net, state, wait, goal, steps)
         iterations += made
         if _seen(state)[:, -1].max() > _LAST_LEVEL and levels < _MOST_LEVELS:
             levels *= 2
             state = _longer(state, levels)
             continue
-        if given is not None:
-            settled = True
+        if settled:
             break
         mean_wait = (_seen(state) * wait).sum(axis=1)
         found = cells_at_costs(net, type_costs(net, mean_wait)).relative_variance
-        settled = bool((np.abs(found - variance) <= _VARIANCE_TOLERANCE * (1 + variance)).all())
-        if settled:
-            break
-        variance = found
-        state = state._replace(factor=_factors(variance))
+        settled = bool((np.abs(found - variance) <= _SAME_VARIANCE * (1.0 + variance)).all())
+        if not settled:
+            variance = found
+            state = state._replace(factor=_factors(variance))
     wait = per_level[:, None] * np.arange(levels)
     converged = settled and change <= tolerance and _seen(state)[:, -1].max() <= _LAST_LEVEL
     return _described(net, state, wait, variance, iterations, change, bool(converged))

@@ -98,7 +98,7 @@ def wait_fits(slack, slots, levels, occupancy, radio, fits):
     found = np.empty(levels)
     late = np.empty(levels)
     for k in range(levels):
-        # The weights of finding m = c - 1 + l; l = 0 stands for all m < c, who find a free slot.
+        # The weights of finding m = c - 1 + ahead; 0 stands for all m < c, who find a free slot.
         n = slots - 1 + k
         found[:] = 0.0
         top = -np.inf
@@ -113,16 +113,16 @@ def wait_fits(slack, slots, levels, occupancy, radio, fits):
             if slack[k, j] < 0.0:
                 fits[k, j] = 0.0
                 continue
-            # late[l] is P(fewer than l departures within the slack).
+            # late[ahead] is P(fewer than `ahead` departures within the slack).
             mean = rate * slack[k, j]
             term = math.exp(-mean)
             late[0] = 0.0
-            for l in range(1, k + 1):
-                late[l] = late[l - 1] + term
-                term *= mean / l
+            for ahead in range(1, k + 1):
+                late[ahead] = late[ahead - 1] + term
+                term *= mean / ahead
             value = 0.0
-            for l in range(k + 1):
-                value += found[l] * (1.0 - min(late[l], 1.0))
+            for ahead in range(k + 1):
+                value += found[ahead] * (1.0 - min(late[ahead], 1.0))
             fits[k, j] = value
 
 
