@@ -12,7 +12,6 @@ from edgegym.analytic import (
     Equilibrium,
     evaluate,
     evaluate_dispersed,
-    solve_equilibrium,
     solve_live_equilibrium,
 )
 from edgegym.simulator import Fleet
