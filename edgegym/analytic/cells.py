@@ -224,7 +224,10 @@ def _last_radius(net: TieredNetwork, costs: FloatArray, own: float) -> float:
 
 def _rings(net: TieredNetwork, costs: FloatArray, own: float, breaks_km: list[float]) -> Rings:
     """Return rings that resolve where other tiers begin to compete, and the given radii."""
-    last = _last_radius(net, costs, own) if math.isfinite(own) else 0.0
+    if not math.isfinite(own):
+        nobody = np.empty(0)
+        return Rings(nobody, nobody, nobody, np.empty((0, len(costs))))
+    last = _last_radius(net, costs, own)
     dearer = costs[(costs > own) & np.isfinite(costs) & (net.tier_density > 0)]
     starts = ((dearer - own) / net.radio_xi) ** (1.0 / net.radio_alpha)
     inner = [r for r in (*starts, *breaks_km) if 0.0 < r < last]

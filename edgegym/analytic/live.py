@@ -222,6 +222,7 @@ def _associate(net: TieredNetwork, state: _State, grids: list[_Grid]) -> _State:
 def _populate(net: TieredNetwork, state: _State) -> FloatArray:
     """Return the levels ``[S, G, K]`` that the rates of a state imply."""
     levels = np.zeros(state.levels.shape)
+    levels[net.tier_density == 0, :, 0] = 1.0
     for s in np.flatnonzero(net.tier_density > 0):
         slots = int(net.concurrency[s])
         room = log_room(slots, levels.shape[2], state.occupancy_s[s], state.radio_s[s])
@@ -384,24 +385,28 @@ def solve_live_equilibrium(
     variance = cells_at_costs(net, zero_wait).relative_variance if given is None else given
     levels = _FIRST_LEVELS
     state = _first_state(net, _factors(variance), levels)
-    iterations, change, settled = 0, np.inf, given is not None
+    iterations, change, settled = 0, np.inf, False
     for _ in range(_MOST_ROUNDS):
         wait = per_level[:, None] * np.arange(levels)
         goal = tolerance if settled else max(tolerance, _ROUGH)
         state, made, change = _settle(net, state, wait, goal, steps)
         iterations += made
-        if _seen(state)[:, -1].max() > _LAST_LEVEL and levels < _MOST_LEVELS:
+        if _seen(state)[:, -1].max() > _LAST_LEVEL:
+            if levels == _MOST_LEVELS:
+                break
             levels *= 2
             state = _longer(state, levels)
-            continue
-        if settled:
+        elif settled:
             break
-        mean_wait = (_seen(state) * wait).sum(axis=1)
-        found = cells_at_costs(net, type_costs(net, mean_wait)).relative_variance
-        settled = bool((np.abs(found - variance) <= _SAME_VARIANCE * (1.0 + variance)).all())
-        if not settled:
-            variance = found
-            state = state._replace(factor=_factors(variance))
+        elif given is not None:
+            settled = True
+        else:
+            mean_wait = (_seen(state) * wait).sum(axis=1)
+            found = cells_at_costs(net, type_costs(net, mean_wait)).relative_variance
+            settled = bool((np.abs(found - variance) <= _SAME_VARIANCE * (1.0 + variance)).all())
+            if not settled:
+                variance = found
+                state = state._replace(factor=_factors(variance))
     wait = per_level[:, None] * np.arange(levels)
     converged = settled and change <= tolerance and _seen(state)[:, -1].max() <= _LAST_LEVEL
     return _described(net, state, wait, variance, iterations, change, bool(converged))
