@@ -18,27 +18,29 @@ against the mixture of the others.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic.association import check_network, type_costs
 from edgegym.analytic.cells import cells_at_costs
-from edgegym.analytic.live_states import level_law, log_room, wait_fits
+from edgegym.analytic.live_iteration import (
+    LiveState,
+    coverage_by_type,
+    first_state,
+    seen_levels,
+    settle,
+    with_more_levels,
+)
 from edgegym.analytic.load_spread import equal_parts
 from edgegym.analytic.performance import checked_target
-from edgegym.analytic.quadrature import rule
 from edgegym.world.network import TieredNetwork, checked_number, checked_numbers, checked_whole
 
 FloatArray = NDArray[np.float64]
 
 _FACTORS = 8
-_NODES = 8
-_TAIL = 40.0
 _FIRST_LEVELS, _MOST_LEVELS = 32, 256
 _LAST_LEVEL = 1e-6
-_WEIGHT = 0.5
 # Rounds of levels at given variances and variances at given levels.
 _MOST_ROUNDS = 20
 _SAME_VARIANCE = 2e-3
@@ -96,7 +98,7 @@ class LiveEquilibrium:
     residual: float
     converged: bool
     _net: TieredNetwork = field(repr=False)
-    _state: "_State" = field(repr=False)
+    _state: LiveState = field(repr=False)
 
     def coverage_by_type(self, ttft_target_s: ArrayLike) -> FloatArray:
         """Return the share of each type's requests with TTFT within the target, ``[Q]``.
@@ -112,7 +114,7 @@ class LiveEquilibrium:
             If the target is negative or has another shape.
         """
         target = checked_target(self._net, ttft_target_s) - self._net.radio_base_s
-        return _coverage_by_type(self._net, self._state, self.level_wait_s, target)
+        return coverage_by_type(self._net, self._state, self.level_wait_s, target)
 
     def coverage(self, ttft_target_s: ArrayLike) -> float:
         """Return the share of all requests with TTFT within the target.
@@ -128,164 +130,6 @@ class LiveEquilibrium:
             If the target is negative or has another shape.
         """
         return float(self.coverage_by_type(ttft_target_s) @ self._net.type_probabilities)
-
-
-class _State(NamedTuple):
-    """What an iteration changes; G factors."""
-
-    factor: FloatArray  # [S, G] mean 1
-    levels: FloatArray  # [S, G, K] probability of each level
-    rates: FloatArray  # [S, G, K] requests/s at a node, before its factor
-    occupancy_s: FloatArray  # [S]
-    radio_s: FloatArray  # [S]
-    association: FloatArray  # [S, Q]
-    total: float  # share of all requests that the tiers take together
-
-
-class _Grid(NamedTuple):
-    """Costs at which the integrals of one type are taken, J of them; levels of S tiers."""
-
-    cost: FloatArray  # [J]
-    weight: FloatArray  # [J]
-    ahead: FloatArray  # [S, K, J] pi r^2 of what a node at each level may be away
-    slope: FloatArray  # [S, K, J] its derivative in the cost
-    radio_s: FloatArray  # [S, K, J] radio latency beyond the fixed part
-
-
-def _grid(net: TieredNetwork, costs: FloatArray, breaks: FloatArray) -> _Grid:
-    """Return the grid for levels of these costs ``[S, K]`` with a panel between any two breaks."""
-    finite = costs[np.isfinite(costs)]
-    density = float(net.tier_density @ np.isfinite(costs[:, 0]))
-    reach = net.radio_xi * (_TAIL / (np.pi * density)) ** (net.radio_alpha / 2.0)
-    ends = np.unique(np.concatenate([finite, breaks, [finite.max() + reach]]))
-    points, weights = rule(net.radio_alpha, _NODES)
-    lengths = np.diff(ends)
-    cost = (ends[:-1, None] + lengths[:, None] * points).ravel()
-    weight = (lengths[:, None] * weights).ravel()
-    beyond = np.maximum(cost - costs[:, :, None], 0.0)
-    power = 2.0 / net.radio_alpha
-    ahead = np.pi * (beyond / net.radio_xi) ** power
-    slope = np.divide(power * ahead, beyond, out=np.zeros(ahead.shape), where=beyond > 0)
-    return _Grid(cost, weight, ahead, slope, beyond)
-
-
-def _level_costs(net: TieredNetwork, wait_s: FloatArray) -> FloatArray:
-    """Return prefill plus advertised wait, ``[Q, S, K]``; infinite where not servable."""
-    return type_costs(net, np.zeros(net.num_profiles))[:, :, None] + wait_s
-
-
-def _seen(state: _State) -> FloatArray:
-    """Return the levels that requests find in each tier, ``[S, K]``."""
-    return np.einsum("sg,sgk->sk", state.factor, state.levels) / state.factor.shape[1]
-
-
-def _survival(net: TieredNetwork, state: _State, grid: _Grid, s: int, seen_hazard: FloatArray):
-    """Return P(no node is at most this dear) around the nodes of tier s, by factor ``[G, J]``."""
-    own = net.tier_density[s] * (state.levels[s] @ grid.ahead[s])
-    return np.exp(-(seen_hazard.sum(axis=0) - seen_hazard[s] + own))
-
-
-def _associate(net: TieredNetwork, state: _State, grids: list[_Grid]) -> _State:
-    """Return the state with the rates, and what follows from them, that its levels imply."""
-    tiers, types = net.num_profiles, net.num_types
-    rates = np.zeros(state.rates.shape)
-    association = np.zeros((tiers, types))
-    radio = np.zeros(tiers)
-    share_of_factor = state.factor / state.factor.shape[1]
-    seen = _seen(state)
-    for q, grid in enumerate(grids):
-        intensity = net.request_intensity * net.type_probabilities[q]
-        hazard = net.tier_density[:, None] * np.einsum("sk,skj->sj", seen, grid.ahead)
-        for s in np.flatnonzero(net.tier_density > 0):
-            free = _survival(net, state, grid, s, hazard) * grid.weight
-            rates[s] += intensity * (free @ grid.slope[s].T)
-            found = net.tier_density[s] * state.levels[s]
-            taken = free * (found @ grid.slope[s])
-            association[s, q] = share_of_factor[s] @ taken.sum(axis=1)
-            late = free * (found @ (grid.slope[s] * grid.radio_s[s]))
-            radio[s] += net.type_probabilities[q] * (share_of_factor[s] @ late.sum(axis=1))
-    chosen = association @ net.type_probabilities
-    used = chosen > 0
-    work = (association * net.type_probabilities * net.occupancy_s).sum(axis=1)
-    total = float(chosen.sum())
-    mean_occupancy = np.divide(work, chosen, out=state.occupancy_s.copy(), where=used)
-    mean_radio = np.divide(radio, chosen, out=np.zeros(tiers), where=used)
-    return state._replace(
-        rates=rates / total,
-        occupancy_s=mean_occupancy,
-        radio_s=mean_radio + net.radio_base_s * used,
-        association=association / total,
-        total=total,
-    )
-
-
-def _populate(net: TieredNetwork, state: _State) -> FloatArray:
-    """Return the levels ``[S, G, K]`` that the rates of a state imply."""
-    levels = np.zeros(state.levels.shape)
-    levels[net.tier_density == 0, :, 0] = 1.0
-    for s in np.flatnonzero(net.tier_density > 0):
-        slots = int(net.concurrency[s])
-        room = log_room(slots, levels.shape[2], state.occupancy_s[s], state.radio_s[s])
-        for g, factor in enumerate(state.factor[s]):
-            level_law(state.rates[s, g], factor, room, slots, levels[s, g])
-    return levels
-
-
-def _first_state(net: TieredNetwork, factor: FloatArray, levels: int) -> _State:
-    shape = (*factor.shape, levels)
-    start = np.zeros(shape)
-    start[:, :, 0] = 1.0
-    occupancy = net.occupancy_s @ net.type_probabilities
-    association = np.zeros(net.prefill_s.shape)
-    return _State(
-        factor, start, np.zeros(shape), occupancy, np.zeros(len(occupancy)), association, 1.0
-    )
-
-
-def _longer(state: _State, levels: int) -> _State:
-    """Return the state with room for more levels, empty ones."""
-    more = ((0, 0), (0, 0), (0, levels - state.levels.shape[2]))
-    return state._replace(levels=np.pad(state.levels, more), rates=np.pad(state.rates, more))
-
-
-def _settle(
-    net: TieredNetwork, state: _State, wait_s: FloatArray, tolerance: float, steps: int
-) -> tuple[_State, int, float]:
-    """Return the fixed point at these factors, the iterations made and the last change."""
-    costs = _level_costs(net, wait_s)
-    grids = [_grid(net, costs[q], np.empty(0)) for q in range(net.num_types)]
-    change = np.inf
-    for step in range(steps):
-        state = _associate(net, state, grids)
-        levels = _populate(net, state)
-        change = float(np.abs(levels - state.levels).max())
-        state = state._replace(levels=state.levels + _WEIGHT * (levels - state.levels))
-        if change <= tolerance:
-            return _associate(net, state, grids), step + 1, change
-    return _associate(net, state, grids), steps, change
-
-
-def _coverage_by_type(
-    net: TieredNetwork, state: _State, wait_s: FloatArray, target: FloatArray
-) -> FloatArray:
-    costs = _level_costs(net, wait_s)
-    covered = np.zeros(net.num_types)
-    seen = _seen(state)
-    levels = wait_s.shape[1]
-    for q in range(net.num_types):
-        limits = target[q] + wait_s
-        grid = _grid(net, costs[q], limits.ravel())
-        hazard = net.tier_density[:, None] * np.einsum("sk,skj->sj", seen, grid.ahead)
-        for s in np.flatnonzero((net.tier_density > 0) & np.isfinite(costs[q, :, 0])):
-            slack = limits[s][:, None] - grid.cost
-            fits = np.empty(slack.shape)
-            slots = int(net.concurrency[s])
-            wait_fits(slack, slots, levels, state.occupancy_s[s], state.radio_s[s], fits)
-            free = _survival(net, state, grid, s, hazard) * grid.weight
-            found = net.tier_density[s] * state.levels[s]
-            inside = (free * (found @ (grid.slope[s] * fits))).sum(axis=1)
-            covered[q] += state.factor[s] @ inside / len(inside)
-    return covered / state.total
 
 
 def _factors(variance: FloatArray) -> FloatArray:
@@ -304,7 +148,7 @@ def _checked_variance(net: TieredNetwork, value: ArrayLike) -> FloatArray:
 
 def _described(
     net: TieredNetwork,
-    state: _State,
+    state: LiveState,
     wait_s: FloatArray,
     variance: FloatArray,
     iterations: int,
@@ -313,7 +157,7 @@ def _described(
 ) -> LiveEquilibrium:
     rate = state.factor * np.einsum("sgk,sgk->sg", state.levels, state.rates)
     utilization = rate * (state.occupancy_s / net.concurrency)[:, None]
-    seen = _seen(state)
+    seen = seen_levels(state)
     return LiveEquilibrium(
         association=state.association,
         level_probability=state.levels.mean(axis=1),
@@ -368,7 +212,8 @@ def solve_live_equilibrium(
     Raises
     ------
     ValueError
-        If an argument breaks its rule, a node has too many slots or there are no requests.
+        If an argument breaks its rule, a node has too many slots, or there are no requests that
+        the fleet may serve.
     TypeError
         If `net` is no network.
     """
@@ -379,34 +224,36 @@ def solve_live_equilibrium(
         raise ValueError(f"concurrency is {net.concurrency}: must be at most {_MOST_SLOTS} here")
     if net.request_intensity == 0.0:
         raise ValueError("request_intensity is 0: must be greater than 0 here")
+    if not (net.type_probabilities @ (net.tier_density @ net.can_serve > 0)) > 0:
+        raise ValueError("servable: no tier of the fleet may serve any of the requests")
     given = None if relative_variance is None else _checked_variance(net, relative_variance)
     per_level = (net.occupancy_s @ net.type_probabilities) / net.concurrency
     zero_wait = type_costs(net, np.zeros(net.num_profiles))
     variance = cells_at_costs(net, zero_wait).relative_variance if given is None else given
     levels = _FIRST_LEVELS
-    state = _first_state(net, _factors(variance), levels)
+    state = first_state(net, _factors(variance), levels)
     iterations, change, settled = 0, np.inf, False
     for _ in range(_MOST_ROUNDS):
         wait = per_level[:, None] * np.arange(levels)
         goal = tolerance if settled else max(tolerance, _ROUGH)
-        state, made, change = _settle(net, state, wait, goal, steps)
+        state, made, change = settle(net, state, wait, goal, steps)
         iterations += made
-        if _seen(state)[:, -1].max() > _LAST_LEVEL:
+        if seen_levels(state)[:, -1].max() > _LAST_LEVEL:
             if levels == _MOST_LEVELS:
                 break
             levels *= 2
-            state = _longer(state, levels)
+            state = with_more_levels(state, levels)
         elif settled:
             break
         elif given is not None:
             settled = True
         else:
-            mean_wait = (_seen(state) * wait).sum(axis=1)
+            mean_wait = (seen_levels(state) * wait).sum(axis=1)
             found = cells_at_costs(net, type_costs(net, mean_wait)).relative_variance
             settled = bool((np.abs(found - variance) <= _SAME_VARIANCE * (1.0 + variance)).all())
             if not settled:
                 variance = found
                 state = state._replace(factor=_factors(variance))
     wait = per_level[:, None] * np.arange(levels)
-    converged = settled and change <= tolerance and _seen(state)[:, -1].max() <= _LAST_LEVEL
+    converged = settled and change <= tolerance and seen_levels(state)[:, -1].max() <= _LAST_LEVEL
     return _described(net, state, wait, variance, iterations, change, bool(converged))

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from edgegym.analytic import (
     cell_size_moments,
@@ -86,7 +87,7 @@ def simulated_products(net, eq, tori, side_km=20.0, places=40_000):
             cost, candidate = np.empty((tiers, places)), np.empty((tiers, places), int)
             for s in range(tiers):
                 members = np.flatnonzero(tier == s)
-                distance, found = cKDTree(nodes[members], boxsize=side_km).query(place)
+                distance, found = KDTree(nodes[members], boxsize=side_km).query(place)
                 cost[s] = net.radio_xi * distance**net.radio_alpha + costs[s, q]
                 candidate[s] = members[found]
             chosen = candidate[cost.argmin(axis=0), np.arange(places)]
@@ -177,12 +178,13 @@ def test_coverage_of_nearest_node_routing_is_an_integral_over_the_load():
     variance = cells.relative_variance[0]
     shape = weibull_shape(variance)
     law = stats.weibull_min(shape, scale=mean * unit_scale(shape))
+    density: Any = law.pdf  # pyright: ignore[reportAttributeAccessIssue]
     slack = TARGET_S - net.prefill_s[0, 0]
 
     def in_time(load: float) -> float:
         late = erlang_c(slots, load) * math.exp(-eq.service_rate[0] * (slots - load) * slack)
         # Who sees a cell sees it in proportion to its size.
-        return law.pdf(load) * load / mean * (1.0 - late)
+        return density(load) * load / mean * (1.0 - late)
 
     expected = integrate.quad(in_time, 0.0, slots, limit=200)[0]
     found = evaluate_dispersed(net, eq, TARGET_S)

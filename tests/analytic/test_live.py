@@ -82,6 +82,13 @@ def test_constant_rates_give_the_queue_of_the_theory():
     assert law[1:].sum() == pytest.approx(erlang_c(slots, rate * occupancy_s), rel=1e-9)
 
 
+def test_a_factor_multiplies_all_rates():
+    rates = np.array([5.0, 3.0, 1.5, 0.7, 0.2])
+    found = law_of(rates, 3, 0.8, 0.25, factor=1.7)
+    np.testing.assert_allclose(found, law_of(1.7 * rates, 3, 0.8, 0.25), rtol=1e-12)
+    assert found[0] < law_of(rates, 3, 0.8, 0.25)[0]
+
+
 def test_without_radio_time_a_wait_is_an_erlang_time():
     slots, occupancy_s = 4, 0.5
     slack = np.tile(np.array([-0.1, 0.0, 0.2, 1.0]), (6, 1))
@@ -117,6 +124,9 @@ def test_balances_hold(load, variance):
     else:
         assert 0 <= live.defect < 0.05
         assert (live.utilization_deviation > 0).all()
+        # Requests find the nodes with large cells more often, and those are busier.
+        assert (live.seen_level_probability[:, 0] <= live.level_probability[:, 0]).all()
+        assert live.seen_level_probability[2, 0] < live.level_probability[2, 0] - 1e-3
 
 
 def test_a_single_kind_of_node_with_free_slots_is_the_plain_law():
@@ -152,6 +162,19 @@ def test_empty_tiers_and_types_that_a_tier_may_not_serve():
     assert live.association[2, 1] == 0
     assert live.association[0, 1] == pytest.approx(1.0, abs=0.05)
     assert 0 < live.coverage(TARGET_S) < 1
+
+
+def test_a_type_that_no_node_may_serve_is_not_covered():
+    net = paper_network(
+        2.0,
+        profile_probabilities=[0.5, 0.0, 0.5],
+        servable=[[True, False], [True, True], [True, False]],
+    )
+    live = solve_live_equilibrium(net)
+    assert live.converged
+    assert live.coverage_by_type(TARGET_S)[1] == 0
+    assert live.association[:, 0].sum() == pytest.approx(1.0, abs=1e-6)
+    assert (live.association[:, 1] == 0).all()
 
 
 def test_overload_is_not_called_an_equilibrium():
