@@ -74,6 +74,8 @@ def draw(canvas: Any, table: Table) -> None:
             color=_COLORS[mode],
             label=f"corrected, {_WORDS[mode]}",
         )
+    part = table.where(advertised_wait=MODES[0])
+    loads = part["request_intensity_per_s_km2"]
     left.plot(loads, part["coverage_mean_field"], "k--", linewidth=1.2, label="mean field")
     left.set_xlabel("load, requests/s/km²")
     left.set_ylabel("coverage (TTFT within 0.8 s)")
