@@ -126,7 +126,7 @@ def test_balances_hold(load, variance):
         assert (live.utilization_deviation > 0).all()
         # Requests find the nodes with large cells more often, and those are busier.
         assert (live.seen_level_probability[:, 0] <= live.level_probability[:, 0]).all()
-        assert live.seen_level_probability[2, 0] < live.level_probability[2, 0] - 1e-3
+        assert live.seen_level_probability[2, 0] < 0.999 * live.level_probability[2, 0]
 
 
 def test_a_single_kind_of_node_with_free_slots_is_the_plain_law():
