@@ -1,8 +1,10 @@
 """The analytic model: association, queues and their equilibrium, coverage, placement."""
 
 from edgegym.analytic.association import Association, association_law, nearest_association
+from edgegym.analytic.cells import CellSizes, cell_size_moments
 from edgegym.analytic.closed_form import association_alpha2, coverage_alpha2
 from edgegym.analytic.critical import capacity_intensity, critical_intensity, lp_intensity
+from edgegym.analytic.dispersed import DispersedPerformance, evaluate_dispersed
 from edgegym.analytic.distances import DistanceLaw, decision_boundary, distance_law
 from edgegym.analytic.equilibrium import Equilibrium, solve_equilibrium
 from edgegym.analytic.fallback import (
@@ -14,6 +16,7 @@ from edgegym.analytic.fallback import (
     two_family_network,
 )
 from edgegym.analytic.fitted_delay import FittedDelayMap, QueueSweep
+from edgegym.analytic.live import LiveEquilibrium, solve_live_equilibrium
 from edgegym.analytic.performance import Performance, evaluate
 from edgegym.analytic.placement import (
     Bayesian,
@@ -50,7 +53,9 @@ __all__ = [
     "Association",
     "AssociationSample",
     "Bayesian",
+    "CellSizes",
     "Delay",
+    "DispersedPerformance",
     "DistanceLaw",
     "EdgeAdvantage",
     "Equilibrium",
@@ -61,6 +66,7 @@ __all__ = [
     "FragmentationRow",
     "FragmentationTable",
     "LatencySaving",
+    "LiveEquilibrium",
     "MigrationPlan",
     "MixedService",
     "Performance",
@@ -78,6 +84,7 @@ __all__ = [
     "association_alpha2",
     "association_law",
     "capacity_intensity",
+    "cell_size_moments",
     "coverage_alpha2",
     "critical_intensity",
     "damping_limit",
@@ -87,6 +94,7 @@ __all__ = [
     "erlang_b",
     "erlang_c",
     "evaluate",
+    "evaluate_dispersed",
     "fallback_study",
     "fragmentation_table",
     "lp_intensity",
@@ -100,6 +108,7 @@ __all__ = [
     "robust_placement",
     "sample_association",
     "solve_equilibrium",
+    "solve_live_equilibrium",
     "two_family_network",
     "wait_cdf",
 ]

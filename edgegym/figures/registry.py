@@ -13,6 +13,7 @@ from edgegym.figures import (
     fig10,
     fig11,
     fig12,
+    fleet,
 )
 from edgegym.figures.spec import Figure
 
@@ -27,6 +28,7 @@ FIGURES: tuple[Figure, ...] = (
     fig10.FIGURE,
     fig11.FIGURE,
     fig12.FIGURE,
+    fleet.FIGURE,
 )
 """The paper's figures (1 and 2 are sketches, 13 a diagram of an architecture), then the studies."""
 
