@@ -118,6 +118,7 @@ def _queues(net, rate, load):
         "service_rate": rate / load,
         "utilization": load / net.concurrency,
         "erlang_c": np.array(waiting),
+        "wait_decay_per_s": net.concurrency * rate / load - rate,
     }
 
 
