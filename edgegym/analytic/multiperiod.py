@@ -9,6 +9,7 @@ from edgegym.analytic.association import check_network
 from edgegym.analytic.path_problem import Counts, PathPlan, PathProblem
 from edgegym.analytic.path_search import PathEnumeration, PathExchange
 from edgegym.analytic.performance import checked_target
+from edgegym.analytic.placement.objective import CoverageObjective
 from edgegym.world.network import (
     TieredNetwork,
     checked_choice,
@@ -83,7 +84,6 @@ def plan_path(
         raise ValueError("networks is empty: must be at least one, one for each epoch")
     for net in checked:
         check_network(net)
-        checked_target(net, ttft_target_s)
     sizes = [net.num_profiles for net in checked]
     if len(set(sizes)) > 1:
         raise ValueError(f"networks have {sizes} profiles: must all have the same")
@@ -94,7 +94,9 @@ def plan_path(
         else checked_number("level_bytes", level_bytes, 0.0, _MOST_BYTES)
     )
     burst = max(budget, level) if burst_bytes is None else burst_bytes
+    targets = [checked_target(net, ttft_target_s) for net in checked]
     problem = PathProblem(
+        objectives=tuple(map(CoverageObjective.for_network, checked, targets)),
         networks=checked,
         target_s=ttft_target_s,
         start=_checked_counts(start_counts, sizes[0]),

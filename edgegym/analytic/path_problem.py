@@ -1,13 +1,14 @@
 """What a path of placements is worth, what it costs, and whether the bucket can pay for it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic.equilibrium import solve_equilibrium
 from edgegym.analytic.performance import evaluate
+from edgegym.analytic.placement.objective import CoverageObjective
 from edgegym.analytic.planning import MigrationPlan, migration_plan
 from edgegym.world.network import TieredNetwork
 
@@ -17,6 +18,8 @@ Counts = tuple[int, ...]
 
 # An epoch whose queues grow without bound is worse than any that is stable.
 _UNSTABLE = 1.0
+# Of a placement whose equilibrium is not found.
+_WORST = -10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,33 +68,36 @@ class PathProblem:
     budget_bytes: float
     burst_bytes: float
     weight: float
-    known: dict[tuple[int, Counts], tuple[float, float, FloatArray]] = field(default_factory=dict)
+    objectives: tuple[CoverageObjective, ...]
+    known: dict[tuple[int, Counts], tuple[float, FloatArray]] = field(default_factory=dict)
     transitions: dict[tuple[Counts, Counts], MigrationPlan] = field(default_factory=dict)
 
     def solved(
         self, epoch: int, counts: Counts, near: FloatArray | None = None
-    ) -> tuple[float, float, FloatArray]:
-        """Return value, coverage and waits ``[S]`` of a placement in an epoch.
+    ) -> tuple[float, FloatArray]:
+        """Return score and waits ``[S]`` of a placement in an epoch, to a search's accuracy.
 
         A placement of one node more or fewer than the fleet has is one of a denser or thinner
         network.
         """
         key = (epoch, counts)
         if key not in self.known:
-            net = self.networks[epoch]
-            nodes = sum(counts)
-            density = net.density_per_km2 * nodes / sum(self.start)
-            mix = np.array(counts) / nodes
-            changed = replace(net, density_per_km2=density, profile_probabilities=mix)
-            equilibrium = solve_equilibrium(changed, start=near)
-            coverage = evaluate(changed, equilibrium, self.target_s).coverage
-            value = coverage if equilibrium.stable else coverage - _UNSTABLE
-            self.known[key] = (value, coverage, equilibrium.assumed_wait_s)
+            objective = self.objectives[epoch]
+            shares = np.array(counts) / sum(self.start)
+            wait = objective.first_wait() if near is None else near
+            score, wait = objective.assess(shares, wait)
+            self.known[key] = (max(score, _WORST), wait)
         return self.known[key]
 
     def value(self, epoch: int, counts: Counts, near: FloatArray | None = None) -> float:
-        """Return the coverage of a placement in an epoch, less 1 if it is unstable."""
+        """Return the coverage of a placement in an epoch; far less where it is unstable."""
         return self.solved(epoch, counts, near)[0]
+
+    def exact(self, epoch: int, counts: Counts) -> tuple[float, bool]:
+        """Return the coverage of a placement at full accuracy, and whether it is stable."""
+        net = self.networks[epoch].with_mix(np.array(counts) / sum(counts))
+        equilibrium = solve_equilibrium(net, start=self.solved(epoch, counts)[1])
+        return evaluate(net, equilibrium, self.target_s).coverage, equilibrium.stable
 
     def transition(self, before: Counts, after: Counts) -> MigrationPlan:
         """Return the moves of fewest bytes from one placement to another."""
@@ -125,15 +131,17 @@ class PathProblem:
         steps = zip((self.start, *path[:-1]), path, strict=True)
         plans = [self.transition(before, after) for before, after in steps]
         spent = np.array([plan.bytes for plan in plans], dtype=np.int64)
-        results = [self.solved(epoch, counts) for epoch, counts in enumerate(path)]
+        results = [self.exact(epoch, counts) for epoch, counts in enumerate(path)]
+        unstable = sum(not stable for _, stable in results)
+        total = sum(coverage for coverage, _ in results) - _UNSTABLE * unstable
         counts = np.array(path, dtype=np.int64)
         return PathPlan(
             counts=counts,
             mixes=counts / sum(self.start),
             moves=np.array([plan.moves for plan in plans]),
             bytes=spent,
-            coverage=np.array([coverage for _, coverage, _ in results]),
-            objective=sum(value for value, _, _ in results) - self.weight * int(spent.sum()),
+            coverage=np.array([coverage for coverage, _ in results]),
+            objective=total - self.weight * int(spent.sum()),
             evaluations=len(self.known),
             converged=converged,
         )
@@ -145,6 +153,6 @@ def path_objective(
     """Return the objective of a path that the bucket can pay; waits start from those of another."""
     value = -problem.weight * (problem.spent(path) or 0)
     for epoch, counts in enumerate(path):
-        near = None if before is None else problem.solved(epoch, before[epoch])[2]
+        near = None if before is None else problem.solved(epoch, before[epoch])[1]
         value += problem.value(epoch, counts, near)
     return value

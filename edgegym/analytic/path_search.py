@@ -166,7 +166,7 @@ def _exchanged(counts: Counts, source: int, sink: int) -> Counts:
 
 def _exchange_worth(problem: PathProblem, epoch: int, counts: Counts) -> FloatArray:
     """Return a first-order estimate of every exchange's gain ``[S, S]``; -inf if impossible."""
-    here, _, wait = problem.solved(epoch, counts)
+    here, wait = problem.solved(epoch, counts)
     size = len(counts)
     loss, gain = np.full(size, -np.inf), np.empty(size)
     for s in range(size):

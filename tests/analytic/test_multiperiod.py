@@ -81,7 +81,7 @@ def test_enumeration_is_the_best_of_all_paths(start, weight, level, budget, burs
         method="enumeration",
     )
     expected = brute_force(RISING, start, weight, level, budget, burst)
-    assert plan.objective == pytest.approx(expected, abs=1e-6)
+    assert plan.objective == pytest.approx(expected, abs=2e-5)
 
 
 def test_the_exchange_finds_the_best_path_of_small_problems() -> None:
@@ -98,9 +98,9 @@ def test_the_exchange_finds_the_best_path_of_small_problems() -> None:
         }
         exact = plan_path(networks, method=PathEnumeration(), **kwargs)
         found = plan_path(networks, method=PathExchange(screen=40), **kwargs)
-        assert found.objective <= exact.objective + 1e-9
+        assert found.objective <= exact.objective + 2e-5
         assert found.objective > exact.objective - 0.02
-        short += found.objective < exact.objective - 1e-6
+        short += found.objective < exact.objective - 2e-5
     assert short <= 2
 
 
