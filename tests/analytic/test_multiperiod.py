@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from edgegym.analytic import (
+    Exchange,
     PathEnumeration,
     PathExchange,
     TieredNetwork,
@@ -170,7 +171,7 @@ def test_moves_are_made_ahead_of_a_demand_that_the_budget_could_not_follow() -> 
 
 def test_one_long_epoch_without_a_budget_is_the_optimal_placement() -> None:
     net = network()
-    best = optimize_placement(net, ttft_target_s=TARGET_S, step=0.1)
+    best = optimize_placement(net, ttft_target_s=TARGET_S, method=Exchange(step=0.1))
     plan = plan_path(
         [net],
         start_counts=[4, 4, 2],
