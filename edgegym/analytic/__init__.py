@@ -17,6 +17,9 @@ from edgegym.analytic.fallback import (
 )
 from edgegym.analytic.fitted_delay import FittedDelayMap, QueueSweep
 from edgegym.analytic.live import LiveEquilibrium, solve_live_equilibrium
+from edgegym.analytic.multiperiod import plan_path
+from edgegym.analytic.path_problem import PathPlan
+from edgegym.analytic.path_search import PathEnumeration, PathExchange
 from edgegym.analytic.performance import Performance, evaluate
 from edgegym.analytic.placement import (
     Bayesian,
@@ -69,6 +72,9 @@ __all__ = [
     "LiveEquilibrium",
     "MigrationPlan",
     "MixedService",
+    "PathEnumeration",
+    "PathExchange",
+    "PathPlan",
     "Performance",
     "PlacementResult",
     "ProjectedSpsa",
@@ -103,6 +109,7 @@ __all__ = [
     "minimum_density",
     "nearest_association",
     "optimize_placement",
+    "plan_path",
     "poisson_quantile",
     "pool_slots",
     "robust_placement",

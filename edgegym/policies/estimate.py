@@ -32,7 +32,8 @@ class PlacementModel:
     def __init__(self, scenario: "Scenario") -> None:
         world = scenario.compile()
         self._base = scenario.tiered_network()
-        self._target_s = world.type_target_s
+        self.target_s: NDArray[np.float64] = world.type_target_s
+        """TTFT target of each request type, ``[Q]``."""
         self._type_family = world.type_family
         self._type_share_in_family = world.type_share_in_family
         self._area_km2 = scenario.region.area_km2
@@ -87,7 +88,7 @@ class PlacementModel:
         nodes = self._mean_nodes if nodes is None else nodes
         result = optimize_placement(
             self.network(family_rates_per_s, nodes),
-            ttft_target_s=self._target_s,
+            ttft_target_s=self.target_s,
             method=Exchange(step=1.0 / nodes, screen=_SCREEN),
             start=start,
         )

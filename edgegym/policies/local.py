@@ -18,14 +18,22 @@ if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
 
 
-def family_savings_s(scenario: "Scenario") -> "NDArray[np.float64]":
-    """Return the mean prefill time that each profile saves a request of each family, ``[S, F]``."""
+def holding_savings_s(scenario: "Scenario") -> "NDArray[np.float64]":
+    """Return the mean prefill time that each holding saves a request of each family, ``[H, F]``.
+
+    Holdings are the profiles and, after them, what two profiles share: what a node keeps while the
+    rest of a profile is on its way.
+    """
     world = scenario.compile()
-    profiles = int(world.num_profiles)
-    saved_s = (world.cold_prefill_s - world.prefill_s[:profiles]) * world.type_share_in_family
+    saved_s = (world.cold_prefill_s - world.prefill_s) * world.type_share_in_family
     families = np.zeros((int(world.num_types), int(world.num_families)))
     families[np.arange(len(families)), world.type_family] = 1.0
     return saved_s @ families
+
+
+def family_savings_s(scenario: "Scenario") -> "NDArray[np.float64]":
+    """Return the mean prefill time that each profile saves a request of each family, ``[S, F]``."""
+    return holding_savings_s(scenario)[: len(scenario.profiles)]
 
 
 def own_weight(scenario: "Scenario") -> float:
@@ -111,7 +119,8 @@ class LocalDemand:
         self._slots = world.slots.astype(np.float64)
         self._own_weight = own_weight(scenario)
         per_node = world.mean_rate_per_s / world.mean_nodes * world.family_share
-        self._unit = max(float(per_node @ best_s), 1e-12)
+        self.unit_s = max(float(per_node @ best_s), 1e-12)
+        """Mean local value: prefill seconds saved per second."""
 
     def choose(self, view: "FleetView", target: "Target", random: CounterRandom) -> int:
         """Return the legal move that is worth most, or the no-op if none is worth its cost."""
@@ -120,10 +129,26 @@ class LocalDemand:
         best = int(worth.argmax())
         return best if worth.flat[best] > self.settings.hysteresis else view.no_op
 
-    def worth(self, view: "FleetView", target: "Target") -> "NDArray[np.float64]":
-        """Return what each move is worth in mean local values, ``[N, S]``."""
+    def worth(
+        self,
+        view: "FleetView",
+        target: "Target",
+        nearby_per_s: "NDArray[np.float64] | None" = None,
+    ) -> "NDArray[np.float64]":
+        """Return what each move is worth in mean local values, ``[N, S]``.
+
+        Parameters
+        ----------
+        view : FleetView
+            The fleet now.
+        target : Target
+            What the fleet should look like, and for which demand.
+        nearby_per_s : ndarray, shape [N, F], optional
+            Demand around each node, by default :meth:`nearby_demand_per_s`.
+        """
         held = view.profile
-        local = self.unserved_demand_per_s(view, target) @ self._savings_s.T / self._unit
+        unserved = self.unserved_demand_per_s(view, target, nearby_per_s)
+        local = unserved @ self._savings_s.T / self.unit_s
         gain = local - np.take_along_axis(local, held[:, None], axis=1)
         nodes = int(view.up.sum())
         deficit = target.mix * nodes - view.profile_counts
@@ -137,11 +162,18 @@ class LocalDemand:
         beyond = np.maximum(np.abs(deficit) - self.settings.mix_tolerance * nodes, 0.0)
         return 0.5 * beyond**2
 
-    def unserved_demand_per_s(self, view: "FleetView", target: "Target") -> "NDArray[np.float64]":
+    def unserved_demand_per_s(
+        self,
+        view: "FleetView",
+        target: "Target",
+        nearby_per_s: "NDArray[np.float64] | None" = None,
+    ) -> "NDArray[np.float64]":
         """Return the nearby demand that other nodes leave to each node, requests/s ``[N, F]``."""
+        if nearby_per_s is None:
+            nearby_per_s = self.nearby_demand_per_s(view, target)
         holders = view.near_capacity / self._slots @ self._saved_part / self._own_weight
         others = np.maximum(holders - self._saved_part[view.profile], 0.0)
-        return self.nearby_demand_per_s(view, target) * np.exp(-self.settings.crowding * others)
+        return nearby_per_s * np.exp(-self.settings.crowding * others)
 
     def nearby_demand_per_s(self, view: "FleetView", target: "Target") -> "NDArray[np.float64]":
         """Return the demand around each node, requests/s ``[N, F]``.

@@ -8,6 +8,7 @@ from edgegym.policies.base import Policy
 from edgegym.policies.basic import RandomPolicy, StaticPolicy
 from edgegym.policies.local import LocalDemand
 from edgegym.policies.mix import static_optimal_policy, uniform_policy
+from edgegym.policies.mpc import MpcPolicy
 from edgegym.world.resolve import resolve_scenario
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ def _analytic_local(scenario: "Scenario", seed: int) -> AnalyticPolicy:
     return AnalyticPolicy(scenario, LocalDemand(scenario), seed=seed)
 
 
+def _analytic_mpc(scenario: "Scenario", seed: int) -> MpcPolicy:
+    return MpcPolicy(scenario, seed=seed)
+
+
 _BUILDERS: dict[str, Callable[["Scenario", int], Policy]] = {
     "random": RandomPolicy,
     "static": StaticPolicy,
@@ -31,6 +36,7 @@ _BUILDERS: dict[str, Callable[["Scenario", int], Policy]] = {
     "static_optimal": static_optimal_policy,
     "analytic": _analytic,
     "analytic_local": _analytic_local,
+    "analytic_mpc": _analytic_mpc,
 }
 
 

@@ -133,3 +133,8 @@ class FleetView:
     def relative_family_demand(self) -> "NDArray[np.float64]":
         """Requests/s of each family over the long-run requests/s of all, ``[F]``."""
         return self._decoded("family_demand")
+
+    @cached_property
+    def bucket_fill(self) -> float:
+        """Fill of the token bucket as a part of its burst."""
+        return float(self._decoded("bucket")[0])

@@ -213,4 +213,5 @@ def test_unknown_names_and_seeds_are_refused() -> None:
         "static_optimal",
         "analytic",
         "analytic_local",
+        "analytic_mpc",
     )
