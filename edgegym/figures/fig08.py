@@ -108,10 +108,10 @@ def caption(table: Table) -> Caption:
             f"{at(3.0, 'load_aware'):.3f}, queue-unaware {at(3.0, 'queue_unaware'):.3f}, nearest "
             f"{at(3.0, 'nearest'):.3f}. At 4: {at(4.0, 'load_aware'):.3f}, "
             f"{at(4.0, 'queue_unaware'):.3f}, {at(4.0, 'nearest'):.3f}. The largest difference to "
-            f"a printed value is {worst:.3f}. Queue-unaware routing carries {unaware:.2f} of the "
-            f"loads drawn without an unstable tier. Load-aware routing has an equilibrium below "
-            f"{critical:.2f}; the necessary capacity condition [35] alone would allow "
-            f"{capacity:.1f}, and a planner who chose each request's tier freely {best:.2f}."
+            f"a printed value is {worst:.3f}. The largest load drawn that queue-unaware routing "
+            f"carries without an unstable tier is {unaware:.2f}. Load-aware routing has an "
+            f"equilibrium below {critical:.2f}; the necessary capacity condition [35] alone would "
+            f"allow {capacity:.1f}, and a planner who chose each request's tier freely {best:.2f}."
             + (
                 f" From {behind[0]:.2f} on the nearest node covers more, with unstable tiers."
                 if len(behind)

@@ -183,6 +183,10 @@ def test_fig07_state_and_slots_share_the_memory():
 def test_fig08_bounds_enclose_the_load_aware_fleet(tables):
     table = tables["fig08"]
     assert (table["coverage_load_aware"] <= table["coverage_without_queues"] + 1e-12).all()
+    limits = [table[f"{name}_intensity_per_s_km2"][0] for name in ("critical", "lp", "capacity")]
+    assert limits == pytest.approx([10.66, 10.72, 16.9], abs=0.05)
+    below = table["request_intensity_per_s_km2"] < limits[0]
+    assert (table["stable_load_aware"] == below).all()
     assert table.value("stable_queue_unaware", request_intensity_per_s_km2=4.0) == 0.0
     assert table.value("stable_load_aware", request_intensity_per_s_km2=4.0) == 1.0
 
