@@ -1,9 +1,11 @@
 """Fig. 3: how far a request goes for a deeper prefix [46]."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from edgegym.analytic import decision_boundary
 from edgegym.figures.scenario import paper_network, profile_names, type_names
 from edgegym.figures.spec import Caption, Effort, Figure, Report
 from edgegym.figures.style import BLUE, ORANGE, RED, SKY
@@ -29,12 +31,13 @@ def compute(effort: Effort, report: Report) -> Table:
     }
     for q, name in enumerate(type_names()):
         for wait_s in _WAITS_S:
-            saved_s = net.prefill_s[near, q] - net.prefill_s[deep, q] - wait_s
+            waits = np.zeros(net.num_profiles)
+            waits[deep] = wait_s
+            boundary = partial(decision_boundary, net, request_type=q, wait_s=waits)
             # Closer to the uncached node than this, no deep node is preferred at all.
-            nearest_km = max(-saved_s / net.radio_xi, 0.0) ** (1.0 / net.radio_alpha)
+            nearest_km = float(boundary(0.0, profile=near, rival=deep))
             distance_km = np.concatenate([[nearest_km], grid_km[grid_km > nearest_km]])
-            power = distance_km**net.radio_alpha + saved_s / net.radio_xi
-            farthest = np.maximum(power, 0.0) ** (1.0 / net.radio_alpha)
+            farthest = boundary(distance_km, profile=deep, rival=near)
             rows["distance_to_uncached_node_km"] += distance_km.tolist()
             rows["farthest_deep_node_km"] += farthest.tolist()
             rows["wait_at_deep_node_s"] += [wait_s] * len(distance_km)

@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgegym.analytic import TieredNetwork, association_law, solve_equilibrium
+from edgegym.analytic import association_law, sample_association, solve_equilibrium
 from edgegym.analytic.association import FINE_NODES
 from edgegym.figures.scenario import paper_network, profile_names, type_names
 from edgegym.figures.spec import Caption, Effort, Figure, Report
@@ -15,7 +14,6 @@ from edgegym.figures.words import percent, small
 
 _SEED = 1
 _PAPER_ERROR = 1e-3
-_CHUNK = 100_000
 
 
 def compute(effort: Effort, report: Report) -> Table:
@@ -27,7 +25,7 @@ def compute(effort: Effort, report: Report) -> Table:
     sampled = []
     for size in sizes:
         report(f"{size:,} samples")
-        sampled.append(_sampled(net, size, wait_s))
+        sampled.append(sample_association(net, size, _SEED, wait_s))
     finer = association_law(net, wait_s, nodes=2 * FINE_NODES).probability
     names = profile_names()
     pairs = [(q, s) for q in range(net.num_types) for s in range(net.num_profiles)]
@@ -37,31 +35,12 @@ def compute(effort: Effort, report: Report) -> Table:
         "association_theory": [theory[s, q] for q, s in pairs],
         "quadrature_error": [abs(finer[s, q] - theory[s, q]) for q, s in pairs],
     }
-    for size, (probability, error), label in zip(sizes, sampled, ("few", "many"), strict=True):
+    for size, sample, label in zip(sizes, sampled, ("few", "many"), strict=True):
+        probability, error = sample.probability, sample.standard_error
         columns[f"association_{label}_samples"] = [probability[s, q] for q, s in pairs]
         columns[f"standard_error_{label}_samples"] = [error[s, q] for q, s in pairs]
         columns[f"{label}_samples"] = [size] * len(pairs)
     return Table(columns)
-
-
-def _sampled(
-    net: TieredNetwork, size: int, wait_s: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return sampled association probabilities and their standard errors, ``[S, Q]``.
-
-    Each request meets the nearest node of every tier, at a distance from its exact law [53].
-    """
-    rng = np.random.default_rng(_SEED)
-    counts = np.zeros(net.prefill_s.shape)
-    for begin in range(0, size, _CHUNK):
-        shape = (min(_CHUNK, size - begin), net.num_profiles)
-        for q in range(net.num_types):
-            squared_km2 = -np.log1p(-rng.random(shape)) / (np.pi * net.tier_density)
-            radio_s = net.radio_xi * squared_km2 ** (net.radio_alpha / 2.0)
-            chosen = (radio_s + net.prefill_s[:, q] + wait_s).argmin(axis=1)
-            counts[:, q] += np.bincount(chosen, minlength=net.num_profiles)
-    probability = counts / size
-    return probability, np.sqrt(probability * (1.0 - probability) / size)
 
 
 def draw(canvas: Any, table: Table) -> None:

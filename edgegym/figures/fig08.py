@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from edgegym.analytic import capacity_intensity, critical_intensity, lp_intensity
 from edgegym.figures.published import published
 from edgegym.figures.scenario import (
     POLICIES,
@@ -18,6 +19,11 @@ from edgegym.figures.words import small
 
 _LEAST, _MOST = 0.25, 11.0
 _MARKS = (1.0, 3.0, 4.0)
+_LIMITS = {
+    "critical_intensity": critical_intensity,
+    "lp_intensity": lp_intensity,
+    "capacity_intensity": capacity_intensity,
+}
 
 
 def compute(effort: Effort, report: Report) -> Table:
@@ -39,6 +45,9 @@ def compute(effort: Effort, report: Report) -> Table:
                 columns["busiest_prefill_gpu_s_per_s"].append(
                     float(prefill_load(net, equilibrium).max())
                 )
+    fleet = paper_network()
+    for name, limit in _LIMITS.items():
+        columns[f"{name}_per_s_km2"] = [limit(fleet)] * len(loads)
     return Table(columns)
 
 
@@ -54,6 +63,16 @@ def draw(canvas: Any, table: Table) -> None:
         color=GREY,
         linestyle=":",
         label="load-aware, if nobody waited",
+    )
+    critical = table["critical_intensity_per_s_km2"][0]
+    axes.axvline(critical, color="black", linewidth=0.8, linestyle=":")
+    axes.annotate(
+        f"no equilibrium\nbeyond {critical:.2f}",
+        (critical, 0.5),
+        xytext=(-4, 0),
+        textcoords="offset points",
+        ha="right",
+        fontsize=8.5,
     )
     mark_published(axes, published("fig08"), table)
     axes.set_xlabel("load, requests/s/km²")
@@ -74,7 +93,7 @@ def caption(table: Table) -> Caption:
     )
     loads = table["request_intensity_per_s_km2"]
     prefill = table.value("busiest_prefill_gpu_s_per_s", request_intensity_per_s_km2=3.0)
-    last = loads[table["stable_load_aware"] > 0].max()
+    critical, best, capacity = (table[f"{name}_per_s_km2"][0] for name in _LIMITS)
     unaware = loads[table["stable_queue_unaware"] > 0].max()
     light = abs(at(1.0, "load_aware") - at(1.0, "queue_unaware"))
     behind = loads[table["coverage_load_aware"] < table["coverage_nearest"]]
@@ -89,13 +108,14 @@ def caption(table: Table) -> Caption:
             f"{at(3.0, 'load_aware'):.3f}, queue-unaware {at(3.0, 'queue_unaware'):.3f}, nearest "
             f"{at(3.0, 'nearest'):.3f}. At 4: {at(4.0, 'load_aware'):.3f}, "
             f"{at(4.0, 'queue_unaware'):.3f}, {at(4.0, 'nearest'):.3f}. The largest difference to "
-            f"a printed value is {worst:.3f}. Of the loads drawn, {unaware:.2f} is the largest "
-            f"that queue-unaware routing carries without an unstable tier, and {last:.2f} for "
-            "load-aware routing"
+            f"a printed value is {worst:.3f}. The largest load drawn that queue-unaware routing "
+            f"carries without an unstable tier is {unaware:.2f}. Load-aware routing has an "
+            f"equilibrium below {critical:.2f}; the necessary capacity condition [35] alone would "
+            f"allow {capacity:.1f}, and a planner who chose each request's tier freely {best:.2f}."
             + (
-                f"; from {behind[0]:.2f} on the nearest node covers more, with unstable tiers."
+                f" From {behind[0]:.2f} on the nearest node covers more, with unstable tiers."
                 if len(behind)
-                else "."
+                else ""
             )
         ),
         difference=(

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from edgegym.figures import FIGURES, QUICK, Figure, Table, chosen_figures
-from edgegym.figures.fig06 import damped_path, settled_after
+from edgegym.figures.fig06 import settled_after
 from edgegym.figures.fig07 import best_depth, deep_price_bytes, uniform_network
 from edgegym.figures.mixes import best_mixes, candidate_mixes
 from edgegym.figures.scenario import coverage, paper_network, prefill_load, solved, sweep
@@ -146,11 +146,13 @@ def test_fig06_settles_at_the_baseline_and_cycles_beyond(tables):
     assert 0 < steps < 15
     assert settled_after(wild) is None
     assert settled_after(calm) == settled_after(Table.from_csv(calm.to_csv()))
+    assert calm["damping_limit"][0] == pytest.approx(0.90, abs=0.005)
+    assert wild["damping_limit"][0] == pytest.approx(0.495, abs=0.001)
 
 
-def test_fig06_path_follows_the_damped_map():
-    path = damped_path(paper_network(), 0.5, 3)
-    assert path.shape == (4, 3)
+def test_fig06_path_follows_the_damped_map(tables):
+    calm = tables["fig06"].where(request_intensity_per_s_km2=3.0)
+    path = np.array([calm[f"wait_{name}_s"] for name in ("uncached", "shallow", "deep")]).T
     assert not path[0].any()
     # From zero, the first step is half of the waits that queue-unaware routing induces.
     induced = solved(paper_network(), "queue_unaware")[0].mean_wait_s
@@ -181,6 +183,10 @@ def test_fig07_state_and_slots_share_the_memory():
 def test_fig08_bounds_enclose_the_load_aware_fleet(tables):
     table = tables["fig08"]
     assert (table["coverage_load_aware"] <= table["coverage_without_queues"] + 1e-12).all()
+    limits = [table[f"{name}_intensity_per_s_km2"][0] for name in ("critical", "lp", "capacity")]
+    assert limits == pytest.approx([10.66, 10.72, 16.9], abs=0.05)
+    below = table["request_intensity_per_s_km2"] < limits[0]
+    assert (table["stable_load_aware"] == below).all()
     assert table.value("stable_queue_unaware", request_intensity_per_s_km2=4.0) == 0.0
     assert table.value("stable_load_aware", request_intensity_per_s_km2=4.0) == 1.0
 
