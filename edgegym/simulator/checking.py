@@ -12,8 +12,12 @@ from edgegym.simulator.state import (
     NEXT_REQUEST,
     NODE,
     NUM_REQUESTS,
+    PLACE,
+    SECONDS_PER_REQUEST,
+    SITE_HOLDS,
     SIZE,
     SLOT_FREED,
+    SLOTS,
     STATUS,
     TAIL,
     TYPE,
@@ -104,15 +108,18 @@ def _check_fleet(world: World, state: FleetState) -> None:
         _check_range(name, getattr(state, name), 0, np.finfo(np.float64).max)
     _check_range("bucket_bytes", state.bucket_bytes, 0.0, float(world.burst_bytes))
     _check_range("tier_wait_s", state.tier_wait_s, 0.0, np.finfo(np.float64).max)
-    _check_range("cell_nodes", state.cell_nodes, 0, nodes - 1)
+    _check_range("sites[SITE_HOLDS]", state.sites[..., SITE_HOLDS], 0, world.num_holdings - 1)
+    _check_range("site_node", state.site_node, 0, nodes - 1)
+    _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, nodes - 1)
+    _check_range("cell_seed", state.cell_seed, 0, nodes - 1)
     _check_range("cell_start", state.cell_start, 0, nodes)
     if int(state.cells[0].prod()) > max(cells, 0) or state.cells.min() < 0:
         raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")
     here = slice(0, int(count[0]))
-    expected = world.prefill_s[state.holding[0, here]].T
-    if not np.array_equal(state.node_prefill_s[0, :, here], expected):
+    node_rate = state.node_work[0, here, SLOTS] * world.slot_service_rate[state.holding[0, here]]
+    if not np.array_equal(state.node_rates[0, here, SECONDS_PER_REQUEST], 1.0 / node_rate):
         raise ValueError(
-            "state.node_prefill_s differs from this scenario's prefill times: "
+            "state.node_rates differs from this scenario's service rates: "
             "the state must be of a fleet of the same scenario"
         )
 

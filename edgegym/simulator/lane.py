@@ -24,6 +24,7 @@ class Types(NamedTuple):
     decode_s: Floats  # [Q]
     output_tokens: Floats  # [Q]
     hit_tokens: Floats  # [H, Q]
+    prefill_s: Floats  # [H, Q]
     service_kind: int
 
 
@@ -39,16 +40,11 @@ class Signals(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Load of the nodes; columns of work and rates as in :mod:`edgegym.simulator.state`."""
+    """Load of the nodes; columns as in :mod:`edgegym.simulator.state`."""
 
-    active: Ints  # [N]
-    queued: Ints  # [N]
-    in_flight: Ints  # [N]
-    holding: Ints  # [N]
     work: Ints  # [N, NUM_NODE_WORK]
     rates: Floats  # [N, NUM_NODE_RATES]
-    prefill_s: Floats  # [Q, N]
-    advertised_wait_s: Floats  # [N]
+    sites: Floats  # [N, NUM_SITE]
 
 
 class Records(NamedTuple):
@@ -94,7 +90,6 @@ class Catalogue(NamedTuple):
 
     profile: Ints  # [N]
     slots: Ints  # [N, S]
-    prefill_s: Floats  # [H, Q]
     slot_service_rate: Floats  # [H]
     tier_wait_s: Floats  # [S]
     advertises_tier: bool
@@ -121,14 +116,15 @@ class Area(NamedTuple):
     height_km: float
     periodic: bool
     num_nodes: int
-    x_km: Floats  # [N] inf where a node can't be chosen
-    y_km: Floats  # [N]
+    sites: Floats  # [N, NUM_SITE]
+    site_node: Ints  # [N]
+    prefill_s: Floats  # [H, Q]
     least_prefill_s: Floats  # [Q]
     scan: Floats  # [2, N] scratch
     cells_x: int  # 0 without a grid
     cells_y: int
-    cell_start: Ints
-    cell_nodes: Ints
+    cell_start: Ints  # [cells + 1]
+    cell_seed: Ints  # [cells]
 
 
 class Requests(NamedTuple):
@@ -194,6 +190,7 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
             world.decode_occupancy_s,
             world.output_tokens,
             world.hit_tokens,
+            world.prefill_s,
             world.service_kind,
         ),
         Signals(
@@ -204,16 +201,7 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
             world.telemetry_period_s,
             world.telemetry_ewma_s,
         ),
-        Nodes(
-            state.active[b],
-            state.queued[b],
-            state.in_flight[b],
-            state.holding[b],
-            state.node_work[b],
-            state.node_rates[b],
-            state.node_prefill_s[b],
-            state.advertised_wait_s[b],
-        ),
+        Nodes(state.node_work[b], state.node_rates[b], state.sites[b]),
         Records(state.record_time[b], state.record_index[b], scalars),
         Heap(state.event_time[b], state.event_order[b], state.event_item[b], state.event_count[b]),
         Heap(
@@ -228,7 +216,6 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
     catalogue = Catalogue(
         state.profile[b],
         state.slots[b],
-        world.prefill_s,
         world.slot_service_rate,
         state.tier_wait_s[b],
         load_aware and world.wait_kind == _TIER,
@@ -249,14 +236,15 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
         world.height_km,
         world.periodic,
         int(state.node_count[b]),
-        state.reach_x_km[b],
-        state.node_y[b],
+        state.sites[b],
+        state.site_node[b],
+        world.prefill_s,
         world.min_prefill_s,
         state.scan[b],
         int(state.cells[b, 0]),
         int(state.cells[b, 1]),
         state.cell_start[b],
-        state.cell_nodes[b],
+        state.cell_seed[b],
     )
     return Lane(
         core,

@@ -57,17 +57,29 @@ SLOT_FREED = 4  # exponential service only: the slot is free, the first token st
 DECISION_COUNTED = 1
 FIRST_TOKEN_COUNTED = 2
 
-# Columns of `node_work`.
-SLOTS = 0  # of the node's profile
-HEAD = 1  # first record in the queue
-TAIL = 2  # last record in the queue
-REPORTED = 3  # requests at the node as far as the router knows
-DRAINING = 4  # whether a move waits for slots to get free
-BUSY_TICKS = 5  # of the window: slot time in use
-CAPACITY_TICKS = 6  # of the window: slot time there was
-PREFILL_TIME_TICKS = 7  # of the window: prefill of the first tokens
-ACCRUED_TICK = 8  # until when busy and capacity are counted
-NUM_NODE_WORK = 9
+# Columns of `node_work`: all that an event changes at a node, in two cache lines.
+IN_SLOTS = 0  # requests in a slot
+WAITING = 1  # requests in the queue
+ON_RADIO = 2  # requests routed to the node that have not reached it
+SLOTS = 3  # of the node's profile
+REPORTED = 4  # requests at the node as far as the router knows
+HOLDS = 5  # what the node really holds
+HEAD = 6  # first record in the queue
+TAIL = 7  # last record in the queue
+PLACE = 8  # where in `sites` the node is
+DRAINING = 9  # whether a move waits for slots to get free
+BUSY_TICKS = 10  # of the window: slot time in use
+CAPACITY_TICKS = 11  # of the window: slot time there was
+PREFILL_TIME_TICKS = 12  # of the window: prefill of the first tokens
+ACCRUED_TICK = 13  # until when busy and capacity are counted
+NUM_NODE_WORK = 16
+
+# Columns of `sites`: all that the search reads of a node, in half a cache line.
+SITE_X_KM = 0  # inf where a node can't be chosen
+SITE_Y_KM = 1
+SITE_WAIT_S = 2  # advertised wait
+SITE_HOLDS = 3  # what the node really holds
+NUM_SITE = 4
 
 # Columns of `node_rates`.
 SECONDS_PER_REQUEST = 0  # 1 / (slots · service rate)
@@ -137,29 +149,24 @@ class FleetState(NamedTuple):
     node_y: Floats  # [B, N] km
     up: Bools  # [B, N] False for padding nodes
     profile: Ints  # [B, N] the target as soon as a move has started
-    holding: Ints  # [B, N] what the node really holds
     receiving: Bools  # [B, N] a move is in progress
     move_bytes_total: Ints  # [B, N] bytes of that move
     transfer_start_s: Floats  # [B, N] inf while draining
     transfer_end_s: Floats  # [B, N] inf while draining
     slots: Ints  # [B, N, S]
-    active: Ints  # [B, N] requests in a slot
-    queued: Ints  # [B, N]
-    in_flight: Ints  # [B, N] routed to the node, still on the radio
     bucket_bytes: Floats  # [B] level at bucket_time_s
     bucket_time_s: Floats  # [B]
     window_nearest_demand: Ints  # [B, N, F] requests of the window by nearest up node and family
     # The rest is the kernel's own.
     node_work: Ints  # [B, N, NUM_NODE_WORK]
     node_rates: Floats  # [B, N, NUM_NODE_RATES]
-    node_prefill_s: Floats  # [B, Q, N] residual prefill of each type
-    advertised_wait_s: Floats  # [B, N]
     tier_wait_s: Floats  # [B, S]
-    reach_x_km: Floats  # [B, N] x of nodes that can be chosen, inf for the others
+    sites: Floats  # [B, N, NUM_SITE] nodes in the order of the search: by cell, then by index
+    site_node: Ints  # [B, N] the node at each place of `sites`
     cells: Ints  # [B, 2] cells of the search grid in x and y, 0 without a grid
-    cell_start: Ints  # [B, cells + 1]
-    cell_nodes: Ints  # [B, N] nodes by cell
-    scan: Floats  # [B, 2, N] scratch of the search
+    cell_start: Ints  # [B, cells + 1] first place of each cell
+    cell_seed: Ints  # [B, cells] place of a node in or near each cell
+    scan: Floats  # [B, 2, N] scratch of the search without a grid
     counters: Ints  # [B, NUM_COUNTERS]
     family_counters: Ints  # [B, 3, F]
     histogram: Ints  # [B, HISTOGRAM_BINS] TTFT
@@ -180,6 +187,32 @@ class FleetState(NamedTuple):
     request_y_km: Floats  # [B, R]
     request_mark: Floats  # [B, R]
     request_type: Ints  # [B, R]
+
+    @property
+    def active(self) -> Ints:
+        """Requests in a slot, a view ``[B, N]``."""
+        return self.node_work[:, :, IN_SLOTS]
+
+    @property
+    def queued(self) -> Ints:
+        """Requests in the queue, a view ``[B, N]``."""
+        return self.node_work[:, :, WAITING]
+
+    @property
+    def in_flight(self) -> Ints:
+        """Requests routed to the node and still on the radio, a view ``[B, N]``."""
+        return self.node_work[:, :, ON_RADIO]
+
+    @property
+    def holding(self) -> Ints:
+        """What the node really holds, a view ``[B, N]``."""
+        return self.node_work[:, :, HOLDS]
+
+    @property
+    def advertised_wait_s(self) -> Floats:
+        """The wait that the router expects at each node, a copy ``[B, N]``."""
+        places = self.node_work[:, :, PLACE]
+        return np.take_along_axis(self.sites[:, :, SITE_WAIT_S], places, axis=1)
 
 
 def allocate(
@@ -204,7 +237,7 @@ def allocate(
         Zeros, with empty queues and lists.
     """
     n, s = world.max_nodes, world.num_profiles
-    q, f = world.num_types, world.num_families
+    f = world.num_families
     records = max(MIN_RECORDS, INITIAL_RECORDS_PER_NODE * n)
     events = records + n + 1
 
@@ -225,28 +258,23 @@ def allocate(
         node_y=floats(n),
         up=bools(n),
         profile=ints(n),
-        holding=ints(n),
         receiving=bools(n),
         move_bytes_total=ints(n),
         transfer_start_s=np.full((batch, n), np.inf),
         transfer_end_s=np.full((batch, n), np.inf),
         slots=ints(n, s),
-        active=ints(n),
-        queued=ints(n),
-        in_flight=ints(n),
         bucket_bytes=np.full(batch, float(world.burst_bytes)),
         bucket_time_s=floats(),
         window_nearest_demand=ints(n, f),
         node_work=ints(n, NUM_NODE_WORK),
         node_rates=floats(n, NUM_NODE_RATES),
-        node_prefill_s=floats(q, n),
-        advertised_wait_s=floats(n),
         tier_wait_s=floats(s),
-        reach_x_km=np.full((batch, n), np.inf),
+        sites=floats(n, NUM_SITE),
+        site_node=ints(n),
         cells=ints(2),
         cell_start=ints(grid_cells + 1),
-        cell_nodes=ints(n),
-        scan=floats(2, n),
+        cell_seed=ints(grid_cells),
+        scan=floats(2, 0 if grid_cells else n),
         counters=ints(NUM_COUNTERS),
         family_counters=ints(3, f),
         histogram=ints(HISTOGRAM_BINS),
@@ -269,6 +297,8 @@ def allocate(
         request_type=ints(block_capacity),
     )
     state.scalars[:, FREE_RECORD] = -1
+    state.sites[:, :, SITE_X_KM] = np.inf
+    state.site_node[:] = state.node_work[:, :, PLACE] = np.arange(n)
     return state
 
 

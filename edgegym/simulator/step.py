@@ -31,13 +31,16 @@ from edgegym.simulator.state import (
     FAMILY_ARRIVALS,
     FAMILY_DECIDED,
     FREE_RECORD,
+    HOLDS,
     IN_FLIGHT,
+    IN_SLOTS,
     MARK,
     MOVES_STARTED,
     NEXT,
     NEXT_REQUEST,
     NODE,
     NUM_REQUESTS,
+    ON_RADIO,
     PENDING_BYTES,
     PENDING_MOVES,
     PREFILL_TIME_TICKS,
@@ -104,7 +107,7 @@ def _send(
     records.info[record, TYPE] = request_type
     records.info[record, NODE] = node
     records.info[record, COUNTED] = 0
-    core.nodes.in_flight[node] += 1
+    core.nodes.work[node, ON_RADIO] += 1
     join = time + radio_s
     if join > time:
         push_event(core.flights, join, 0, record)
@@ -174,7 +177,7 @@ def advance_one(lane: Lane, until: float) -> int:
             request_type = requests.type[position]
             family = core.types.family[request_type]
             choice = choose_node(
-                area, nodes, requests.x_km[position], requests.y_km[position], request_type
+                area, requests.x_km[position], requests.y_km[position], request_type
             )
             window.counters[ARRIVALS] += 1
             window.families[FAMILY_ARRIVALS, family] += 1
@@ -198,12 +201,12 @@ def advance_one(lane: Lane, until: float) -> int:
         if kind == SLOT_END:
             node = core.records.info[item, NODE]
             _leave(core, node, item, next_event, until)
-            if nodes.work[node, DRAINING] and nodes.active[node] <= nodes.work[node, SLOTS]:
+            if nodes.work[node, DRAINING] and nodes.work[node, IN_SLOTS] <= nodes.work[node, SLOTS]:
                 begin_transfer(fleet.transfers, nodes.work, heap, node, next_event)
         elif kind == FLOW_END:
             pop_event(heap)
             fleet.transfers.receiving[item] = False
-            nodes.holding[item] = catalogue.profile[item]
+            nodes.work[item, HOLDS] = catalogue.profile[item]
             refresh_node(catalogue, nodes, core.signals.backlog, item)
         elif kind == TELEMETRY:
             publish(core.signals, nodes, next_event)
@@ -211,7 +214,7 @@ def advance_one(lane: Lane, until: float) -> int:
     scalars[NEXT_REQUEST] = position
     settle(core.types, core.records, window, nodes.work, until)
     for node in range(area.num_nodes):
-        accrue_slots(nodes.active, nodes.work, node, until)
+        accrue_slots(nodes.work, node, until)
     fleet.now_s[0] = until
     scalars[WINDOW_OPEN] = 0
     return DONE

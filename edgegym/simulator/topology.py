@@ -72,7 +72,6 @@ def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count:
     state.node_count[b] = count
     state.node_x[b, :count] = generator.random(count) * world.width_km
     state.node_y[b, :count] = generator.random(count) * world.height_km
-    state.reach_x_km[b, :count] = state.node_x[b, :count]
     state.up[b, :count] = True
     profiles = np.repeat(np.arange(world.num_profiles), largest_remainder(world.initial_mix, count))
     state.profile[b, :count] = generator.permutation(profiles)
