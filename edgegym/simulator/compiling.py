@@ -11,6 +11,7 @@ keeps the arrays alive, so its helpers can work on bare views.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from llvmlite import ir
 from numba import typeof, types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
@@ -108,4 +109,35 @@ borrow: Any = _same if getattr(config, "DISABLE_JIT", 0) else _borrow
 """Return an array, or a tuple of arrays and numbers, without ownership (kernels only).
 
 The result must not outlive the kernel's own arguments.
+"""
+
+
+@intrinsic
+def _prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        indices = arguments[1 : 1 + kind.ndim]
+        address = cgutils.get_item_pointer(context, builder, kind, view, indices)
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte, number, number, number]),
+            "llvm.prefetch.p0i8",
+        )
+        read, keep, data = number(0), number(3), number(1)
+        builder.call(function, [builder.bitcast(address, byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, types.intp), build
+
+
+def _stay(array: Any, row: int, column: int) -> None:
+    """Do nothing: without compilation there is no memory to wait for."""
+
+
+prefetch: Any = _stay if getattr(config, "DISABLE_JIT", 0) else _prefetch
+"""Ask for an element, ``(array, row, column)``, so that it is near when it is needed.
+
+The column is ignored for an array of one dimension.
 """

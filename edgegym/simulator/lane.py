@@ -6,7 +6,7 @@ the number of arrays that a function is passed.
 
 from typing import NamedTuple
 
-from edgegym.simulator.state import Bools, FleetState, Floats, Ints
+from edgegym.simulator.state import Bools, FleetState, Floats, Ints, pages_per_s
 from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
 
 _LOAD_AWARE = ROUTER_KINDS.index("load_aware")
@@ -56,12 +56,30 @@ class Records(NamedTuple):
 
 
 class Heap(NamedTuple):
-    """Event heap; the first time is infinite when it is empty."""
+    """Heap of events; the first time is infinite when it is empty."""
 
     time: Floats
     order: Ints
     item: Ints
-    num: Ints  # [2] SIZE, SEQUENCE
+    num: Ints  # [1] SIZE
+
+
+class Calendar(NamedTuple):
+    """Pages of events, columns of num as in :mod:`edgegym.simulator.state`."""
+
+    head: Ints  # [pages]
+    entries: Ints  # [leaves · LEAF_ENTRIES, 3]
+    following: Ints  # [leaves]
+    num: Ints  # [NUM_CALENDAR]
+    pages_per_s: float
+
+
+class Queue(NamedTuple):
+    """All events to come."""
+
+    soon: Heap
+    far: Heap
+    calendar: Calendar
 
 
 class Window(NamedTuple):
@@ -79,8 +97,7 @@ class Core(NamedTuple):
     signals: Signals
     nodes: Nodes
     records: Records
-    heap: Heap
-    flights: Heap  # requests on the radio
+    queue: Queue
     scalars: Ints
     window: Window
 
@@ -203,12 +220,16 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
         ),
         Nodes(state.node_work[b], state.node_rates[b], state.sites[b]),
         Records(state.record_time[b], state.record_index[b], scalars),
-        Heap(state.event_time[b], state.event_order[b], state.event_item[b], state.event_count[b]),
-        Heap(
-            state.flight_time[b],
-            state.flight_order[b],
-            state.flight_item[b],
-            state.flight_count[b],
+        Queue(
+            Heap(state.soon_time[b], state.soon_order[b], state.soon_item[b], state.soon_count[b]),
+            Heap(state.far_time[b], state.far_order[b], state.far_item[b], state.far_count[b]),
+            Calendar(
+                state.page_head[b],
+                state.leaf_entries[b],
+                state.leaf_following[b],
+                state.calendar_num[b],
+                pages_per_s(world),
+            ),
         ),
         scalars,
         Window(state.counters[b], state.family_counters[b], state.histogram[b]),

@@ -144,7 +144,7 @@ def change_profile(lane: Lane, node: int, profile: int, kept: int, missing_bytes
         transfers.start_s[node] = np.inf
         transfers.end_s[node] = np.inf
         if nodes.work[node, IN_SLOTS] <= nodes.work[node, SLOTS]:
-            begin_transfer(transfers, nodes.work, fleet.core.heap, node, now)
+            begin_transfer(transfers, nodes.work, fleet.core.queue, node, now)
         else:
             nodes.work[node, DRAINING] = 1
     fill_slots(fleet.core, node, now)

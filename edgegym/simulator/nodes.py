@@ -2,7 +2,7 @@
 
 from edgegym.simulator.accounting import accrue_slots
 from edgegym.simulator.compiling import inlined
-from edgegym.simulator.events import SLOT_END, push_event
+from edgegym.simulator.events import SLOT_END, push_event, request_item
 from edgegym.simulator.lane import Core, Nodes, Records
 from edgegym.simulator.service import leave_slot, take_slot
 from edgegym.simulator.state import (
@@ -87,4 +87,5 @@ def fill_slots(core: Core, node: int, now: float) -> None:
     while nodes.work[node, WAITING] > 0 and nodes.work[node, IN_SLOTS] < nodes.work[node, SLOTS]:
         record = _take_first(nodes, core.records, node)
         nodes.work[node, IN_SLOTS] += 1
-        push_event(core.heap, _start(core, node, record, now), SLOT_END, record)
+        end = _start(core, node, record, now)
+        push_event(core.queue, end, SLOT_END, request_item(node, record))

@@ -4,6 +4,7 @@ Everything that a simulation is lies in these arrays, so a copy of them is a cop
 Kernels see one fleet of them at a time, as a :class:`~edgegym.simulator.lane.Lane` of views.
 """
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,9 +16,22 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-# Columns of `event_count` and `flight_count`.
+# Column of `far_count` and `soon_count`.
 SIZE = 0  # events in the heap
-SEQUENCE = 1  # number of the next event, breaks ties in time and kind
+
+# Columns of `calendar_num`.
+CURRENT_PAGE = 0  # number of the page whose events lie in the heap
+ON_PAGES = 1  # events on later pages
+FREE_LEAF = 2  # head of the list of free leaves, -1 when empty
+USED_LEAVES = 3  # leaves from here on have never been used
+NEXT_SEQUENCE = 4  # number of the next event, breaks ties in time and kind
+NUM_CALENDAR = 5
+
+LEAF_ENTRIES = 8
+_EVENTS_PER_PAGE = 8
+_MIN_PAGES, _MAX_PAGES = 16, 1 << 22
+# Pages reach as far as this many mean times that a request spends in a slot.
+_REACH_IN_OCCUPANCIES = 4.0
 
 # Columns of `scalars`.
 FREE_RECORD = 0  # head of the list of free request records, -1 when empty
@@ -173,14 +187,18 @@ class FleetState(NamedTuple):
     scalars: Ints  # [B, NUM_SCALARS]
     record_time: Floats  # [B, P, NUM_RECORD_TIMES]
     record_index: Ints  # [B, P, NUM_RECORD_INDICES]
-    event_time: Floats  # [B, P + N + 1] heap
-    event_order: Ints  # [B, P + N + 1]
-    event_item: Ints  # [B, P + N + 1]
-    event_count: Ints  # [B, 2]
-    flight_time: Floats  # [B, P] heap of the requests on the radio
-    flight_order: Ints  # [B, P]
-    flight_item: Ints  # [B, P]
-    flight_count: Ints  # [B, 2]
+    soon_time: Floats  # [B, P + N + 1] heap of the events of the calendar's current page
+    soon_order: Ints  # [B, P + N + 1]
+    soon_item: Ints  # [B, P + N + 1]
+    soon_count: Ints  # [B, 1]
+    far_time: Floats  # [B, P + N + 1] heap of the events beyond the calendar's last page
+    far_order: Ints  # [B, P + N + 1]
+    far_item: Ints  # [B, P + N + 1]
+    far_count: Ints  # [B, 1]
+    page_head: Ints  # [B, pages] first leaf and number of its entries, -1 for an empty page
+    leaf_entries: Ints  # [B, leaves · LEAF_ENTRIES, 3] time as bits, order, item
+    leaf_following: Ints  # [B, leaves] next leaf of the same page, or of the free list
+    calendar_num: Ints  # [B, NUM_CALENDAR]
     stream_end_s: Floats  # [B] end of the loaded block
     request_time_s: Floats  # [B, R]
     request_x_km: Floats  # [B, R]
@@ -215,6 +233,34 @@ class FleetState(NamedTuple):
         return np.take_along_axis(self.sites[:, :, SITE_WAIT_S], places, axis=1)
 
 
+def pages_per_s(world: World) -> float:
+    """Return the pages of the event calendar in a second.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+
+    Returns
+    -------
+    float
+        So that a page has a few events: each request lands at its node and leaves its slot.
+    """
+    return 2.0 * world.mean_rate_per_s / _EVENTS_PER_PAGE
+
+
+def _num_pages(world: World) -> int:
+    """Return a power of two, so that a page number is cut to a place by its last bits."""
+    reach_s = _REACH_IN_OCCUPANCIES / world.slot_service_rate.min()
+    pages = min(max(reach_s * pages_per_s(world), _MIN_PAGES), _MAX_PAGES)
+    return 1 << math.ceil(math.log2(pages))
+
+
+def num_leaves(events: int, pages: int) -> int:
+    """Return how many leaves so many events can need: one on each page may not be full."""
+    return events // LEAF_ENTRIES + pages + 1
+
+
 def allocate(
     world: World, block_capacity: int = 1, grid_cells: int = 0, batch: int = 1
 ) -> FleetState:
@@ -240,6 +286,7 @@ def allocate(
     f = world.num_families
     records = max(MIN_RECORDS, INITIAL_RECORDS_PER_NODE * n)
     events = records + n + 1
+    pages = _num_pages(world)
 
     def ints(*shape: int) -> Ints:
         return np.zeros((batch, *shape), dtype=np.int64)
@@ -281,14 +328,18 @@ def allocate(
         scalars=ints(NUM_SCALARS),
         record_time=floats(records, NUM_RECORD_TIMES),
         record_index=ints(records, NUM_RECORD_INDICES),
-        event_time=np.full((batch, events), np.inf),
-        event_order=ints(events),
-        event_item=ints(events),
-        event_count=ints(2),
-        flight_time=np.full((batch, records), np.inf),
-        flight_order=ints(records),
-        flight_item=ints(records),
-        flight_count=ints(2),
+        soon_time=floats(events),
+        soon_order=ints(events),
+        soon_item=ints(events),
+        soon_count=ints(1),
+        far_time=floats(events),
+        far_order=ints(events),
+        far_item=ints(events),
+        far_count=ints(1),
+        page_head=np.full((batch, pages), -1, dtype=np.int64),
+        leaf_entries=ints(num_leaves(events, pages) * LEAF_ENTRIES, 3),
+        leaf_following=ints(num_leaves(events, pages)),
+        calendar_num=ints(NUM_CALENDAR),
         stream_end_s=floats(),
         request_time_s=floats(block_capacity),
         request_x_km=floats(block_capacity),
@@ -297,6 +348,8 @@ def allocate(
         request_type=ints(block_capacity),
     )
     state.scalars[:, FREE_RECORD] = -1
+    state.calendar_num[:, FREE_LEAF] = -1
+    state.soon_time[:, 0] = state.far_time[:, 0] = np.inf
     state.sites[:, :, SITE_X_KM] = np.inf
     state.site_node[:] = state.node_work[:, :, PLACE] = np.arange(n)
     return state
@@ -340,15 +393,18 @@ def with_more_records(state: FleetState) -> FleetState:
     """
     records = 2 * state.record_time.shape[1]
     events = records + state.node_x.shape[1] + 1
+    leaves = num_leaves(events, state.page_head.shape[1])
     return state._replace(
         record_time=_longer(state.record_time, records),
         record_index=_longer(state.record_index, records),
-        event_time=_longer(state.event_time, events),
-        event_order=_longer(state.event_order, events),
-        event_item=_longer(state.event_item, events),
-        flight_time=_longer(state.flight_time, records),
-        flight_order=_longer(state.flight_order, records),
-        flight_item=_longer(state.flight_item, records),
+        soon_time=_longer(state.soon_time, events),
+        soon_order=_longer(state.soon_order, events),
+        soon_item=_longer(state.soon_item, events),
+        far_time=_longer(state.far_time, events),
+        far_order=_longer(state.far_order, events),
+        far_item=_longer(state.far_item, events),
+        leaf_entries=_longer(state.leaf_entries, leaves * LEAF_ENTRIES),
+        leaf_following=_longer(state.leaf_following, leaves),
     )
 
 

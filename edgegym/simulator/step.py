@@ -9,12 +9,17 @@ from edgegym.simulator.catalogue import refresh_node
 from edgegym.simulator.compiling import borrow, helper, inlined
 from edgegym.simulator.events import (
     FLOW_END,
+    LANDING,
     SLOT_END,
     TELEMETRY,
     kind_of,
+    node_of,
     pop_event,
     push_event,
+    record_of,
     replace_event,
+    request_item,
+    turn_page,
 )
 from edgegym.simulator.lane import Core, Lane, Records, Window
 from edgegym.simulator.nodes import end_slot, join_node
@@ -45,6 +50,7 @@ from edgegym.simulator.state import (
     PENDING_MOVES,
     PREFILL_TIME_TICKS,
     REJECTED,
+    SIZE,
     SLOTS,
     STATUS,
     TYPE,
@@ -57,6 +63,9 @@ from edgegym.simulator.telemetry import note_routed, publish
 DONE = 0
 NEEDS_BLOCK = 1
 NEEDS_RECORDS = 2
+
+# Smaller fleets lie in the nearest cache anyway.
+_FETCHES_AHEAD_NODES = 1000
 
 
 @helper
@@ -110,32 +119,33 @@ def _send(
     core.nodes.work[node, ON_RADIO] += 1
     join = time + radio_s
     if join > time:
-        push_event(core.flights, join, 0, record)
+        push_event(core.queue, join, LANDING, request_item(node, record))
         return
     # It would be the next event anyway.
     end = join_node(core, node, record, time)
     if end >= 0.0:
-        push_event(core.heap, end, SLOT_END, record)
+        push_event(core.queue, end, SLOT_END, request_item(node, record))
 
 
 @inlined
-def _land(core: Core, now: float) -> None:
-    """Let the first request on the radio reach its node."""
-    record = core.flights.item[0]
-    pop_event(core.flights)
-    end = join_node(core, core.records.info[record, NODE], record, now)
-    if end >= 0.0:
-        push_event(core.heap, end, SLOT_END, record)
-
-
-@inlined
-def _leave(core: Core, node: int, record: int, now: float, until: float) -> None:
-    """Let the slot end that is the first event of the heap happen."""
-    end, following = end_slot(core, node, record, now, until)
-    if following < 0:
-        pop_event(core.heap)
+def _land(core: Core, item: int, now: float) -> None:
+    """Let the landing that is the first event happen."""
+    end = join_node(core, node_of(item), record_of(item), now)
+    if end < 0.0:
+        pop_event(core.queue)
     else:
-        replace_event(core.heap, end, SLOT_END, following)
+        replace_event(core.queue, end, SLOT_END, item)
+
+
+@inlined
+def _leave(core: Core, item: int, now: float, until: float) -> None:
+    """Let the slot end that is the first event happen."""
+    node = node_of(item)
+    end, following = end_slot(core, node, record_of(item), now, until)
+    if following < 0:
+        pop_event(core.queue)
+    else:
+        replace_event(core.queue, end, SLOT_END, request_item(node, following))
 
 
 @kernel
@@ -158,19 +168,22 @@ def advance_one(lane: Lane, until: float) -> int:
     """
     fleet = borrow(lane)
     core, area, requests, catalogue = fleet.core, fleet.area, fleet.requests, fleet.catalogue
-    nodes, heap, window, scalars = core.nodes, core.heap, core.window, core.scalars
+    nodes, queue, window, scalars = core.nodes, core.queue, core.window, core.scalars
     if scalars[WINDOW_OPEN] == 0:
         _open_window(window, nodes.work, fleet.nearest_demand, scalars)
+    ahead = area.num_nodes >= _FETCHES_AHEAD_NODES
     position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
     while True:
         if position == loaded and requests.end_s[0] <= until:
             scalars[NEXT_REQUEST] = position
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
-        next_flight, next_event = core.flights.time[0], heap.time[0]
-        if min(next_event, next_flight, next_request) > until:
+        if queue.soon.num[SIZE] == 0:
+            turn_page(queue, nodes, core.records, ahead, min(next_request, until))
+        next_event = queue.soon.time[0]
+        if min(next_event, next_request) > until:
             break
-        if next_request < next_event and next_request < next_flight:
+        if next_request < next_event:
             if not _has_room(core.records):
                 scalars[NEXT_REQUEST] = position
                 return NEEDS_RECORDS
@@ -194,23 +207,22 @@ def advance_one(lane: Lane, until: float) -> int:
                 window.families[FAMILY_DECIDED, family] += 1
             position += 1
             continue
-        if next_flight < next_event:
-            _land(core, next_flight)
-            continue
-        kind, item = kind_of(heap.order[0]), heap.item[0]
-        if kind == SLOT_END:
-            node = core.records.info[item, NODE]
-            _leave(core, node, item, next_event, until)
+        kind, item = kind_of(queue.soon.order[0]), queue.soon.item[0]
+        if kind == LANDING:
+            _land(core, item, next_event)
+        elif kind == SLOT_END:
+            node = node_of(item)
+            _leave(core, item, next_event, until)
             if nodes.work[node, DRAINING] and nodes.work[node, IN_SLOTS] <= nodes.work[node, SLOTS]:
-                begin_transfer(fleet.transfers, nodes.work, heap, node, next_event)
+                begin_transfer(fleet.transfers, nodes.work, queue, node, next_event)
         elif kind == FLOW_END:
-            pop_event(heap)
+            pop_event(queue)
             fleet.transfers.receiving[item] = False
             nodes.work[item, HOLDS] = catalogue.profile[item]
             refresh_node(catalogue, nodes, core.signals.backlog, item)
         elif kind == TELEMETRY:
             publish(core.signals, nodes, next_event)
-            replace_event(heap, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
+            replace_event(queue, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
     scalars[NEXT_REQUEST] = position
     settle(core.types, core.records, window, nodes.work, until)
     for node in range(area.num_nodes):
