@@ -1,8 +1,18 @@
 """What follows from a node's profile and from what it really holds; always live."""
 
+import numpy as np
+
 from edgegym.simulator.compiling import helper
 from edgegym.simulator.lane import Catalogue, Nodes
-from edgegym.simulator.state import HOLDS, PLACE, SECONDS_PER_REQUEST, SITE_HOLDS, SITE_WAIT_S, SLOTS
+from edgegym.simulator.state import (
+    HOLDS,
+    HOLDS_SHIFT,
+    PLACE,
+    REQUEST_S_BITS,
+    SITE_BITS,
+    SITE_WAIT_S,
+    SLOTS,
+)
 from edgegym.simulator.telemetry import advertise_backlog
 
 
@@ -12,9 +22,10 @@ def refresh_node(catalogue: Catalogue, nodes: Nodes, backlog: bool, node: int) -
     holding, profile = nodes.work[node, HOLDS], catalogue.profile[node]
     slots = catalogue.slots[node, profile]
     nodes.work[node, SLOTS] = slots
-    nodes.rates[node, SECONDS_PER_REQUEST] = 1.0 / (slots * catalogue.slot_service_rate[holding])
+    request_s = 1.0 / (slots * catalogue.slot_service_rate[holding])
+    nodes.work[node, REQUEST_S_BITS] = np.float64(request_s).view(np.int64)
     place = nodes.work[node, PLACE]
-    nodes.sites[place, SITE_HOLDS] = holding
+    nodes.sites[place, SITE_BITS] = np.int64((holding << HOLDS_SHIFT) + node).view(np.float64)
     if backlog:
         advertise_backlog(nodes, node)
     elif catalogue.advertises_tier:

@@ -18,14 +18,16 @@ from edgegym.simulator.state import (
     FREE_RECORD,
     HEAD,
     HOLDING,
+    HOLDS_SHIFT,
     LEAF_ENTRIES,
     NEXT,
     NEXT_REQUEST,
     NODE,
+    NODE_MASK,
     NUM_REQUESTS,
     PLACE,
-    SECONDS_PER_REQUEST,
-    SITE_HOLDS,
+    REQUEST_S_BITS,
+    SITE_BITS,
     SIZE,
     SLOT_FREED,
     SLOTS,
@@ -125,8 +127,9 @@ def _check_fleet(world: World, state: FleetState) -> None:
         _check_range(name, getattr(state, name), 0, np.finfo(np.float64).max)
     _check_range("bucket_bytes", state.bucket_bytes, 0.0, float(world.burst_bytes))
     _check_range("tier_wait_s", state.tier_wait_s, 0.0, np.finfo(np.float64).max)
-    _check_range("sites[SITE_HOLDS]", state.sites[..., SITE_HOLDS], 0, world.num_holdings - 1)
-    _check_range("site_node", state.site_node, 0, nodes - 1)
+    site = np.ascontiguousarray(state.sites[..., SITE_BITS]).view(np.int64)
+    _check_range("sites, holding", site >> HOLDS_SHIFT, 0, world.num_holdings - 1)
+    _check_range("sites, node", site & NODE_MASK, 0, nodes - 1)
     _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, nodes - 1)
     _check_range("cell_seed", state.cell_seed, 0, nodes - 1)
     _check_range("cell_start", state.cell_start, 0, nodes)
@@ -134,9 +137,10 @@ def _check_fleet(world: World, state: FleetState) -> None:
         raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")
     here = slice(0, int(count[0]))
     node_rate = state.node_work[0, here, SLOTS] * world.slot_service_rate[state.holding[0, here]]
-    if not np.array_equal(state.node_rates[0, here, SECONDS_PER_REQUEST], 1.0 / node_rate):
+    request_s = np.ascontiguousarray(state.node_work[0, here, REQUEST_S_BITS]).view(np.float64)
+    if not np.array_equal(request_s, 1.0 / node_rate):
         raise ValueError(
-            "state.node_rates differs from this scenario's service rates: "
+            "state.node_work differs from this scenario's service rates: "
             "the state must be of a fleet of the same scenario"
         )
 

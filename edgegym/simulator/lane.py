@@ -43,7 +43,7 @@ class Nodes(NamedTuple):
     """Load of the nodes; columns as in :mod:`edgegym.simulator.state`."""
 
     work: Ints  # [N, NUM_NODE_WORK]
-    rates: Floats  # [N, NUM_NODE_RATES]
+    measured: Floats  # [N, NUM_MEASURED]
     sites: Floats  # [N, NUM_SITE]
 
 
@@ -134,7 +134,6 @@ class Area(NamedTuple):
     periodic: bool
     num_nodes: int
     sites: Floats  # [N, NUM_SITE]
-    site_node: Ints  # [N]
     prefill_s: Floats  # [H, Q]
     least_prefill_s: Floats  # [Q]
     scan: Floats  # [2, N] scratch
@@ -218,7 +217,7 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
             world.telemetry_period_s,
             world.telemetry_ewma_s,
         ),
-        Nodes(state.node_work[b], state.node_rates[b], state.sites[b]),
+        Nodes(state.node_work[b], state.node_measured[b], state.sites[b]),
         Records(state.record_time[b], state.record_index[b], scalars),
         Queue(
             Heap(state.soon_time[b], state.soon_order[b], state.soon_item[b], state.soon_count[b]),
@@ -258,7 +257,6 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
         world.periodic,
         int(state.node_count[b]),
         state.sites[b],
-        state.site_node[b],
         world.prefill_s,
         world.min_prefill_s,
         state.scan[b],

@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.compiling import helper, inlined, prefetch
 from edgegym.simulator.lane import Area
 from edgegym.simulator.routers.dispatch import least_beyond_radio, score
 from edgegym.simulator.state import (
+    HOLDS_SHIFT,
+    NODE_MASK,
     PLACE,
-    SITE_HOLDS,
+    SITE_BITS,
     SITE_WAIT_S,
     SITE_X_KM,
     SITE_Y_KM,
@@ -38,6 +40,8 @@ _SCORE_SLACK = 1.0 + 1e-12
 _DISC_SLACK = 1.0 + 1e-9
 _CELL_SLACK = 1e-9
 
+_FETCHED_ROWS = 2
+
 # Stands for the width of a region that does not wrap; finite, so that inf − inf never arises.
 _NO_WRAP_KM = 1e300
 
@@ -51,13 +55,13 @@ class Choice(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The best of the nodes seen so far."""
+    """The best of the nodes seen so far; bits as in :data:`~edgegym.simulator.state.SITE_BITS`."""
 
     least: float
-    chosen: int
+    chosen_bits: int
     chosen_distance: float
     closest: float
-    nearest: int
+    nearest_bits: int
 
 
 @inlined
@@ -94,7 +98,9 @@ def scan_nodes(area: Area, x: float, y: float, request_type: int) -> Choice:
         scores[node] = score(
             kind,
             radio_beyond_base_s(area.radio_xi, area.radio_alpha, distance[node]),
-            prefill_s[int(sites[node, SITE_HOLDS]), request_type],
+            prefill_s[
+                np.float64(sites[node, SITE_BITS]).view(np.int64) >> HOLDS_SHIFT, request_type
+            ],
             sites[node, SITE_WAIT_S],
         )
     least, chosen = np.inf, -1
@@ -109,6 +115,11 @@ def scan_nodes(area: Area, x: float, y: float, request_type: int) -> Choice:
         closest = value if better else closest
         nearest = node if better else nearest
     return Choice(chosen, nearest, distance[chosen] if chosen >= 0 else np.inf)
+
+
+@inlined
+def _node_of(bits: int) -> int:
+    return bits & NODE_MASK if bits >= 0 else -1
 
 
 @inlined
@@ -130,24 +141,31 @@ def _seek(
     width = area.width_km if area.periodic else _NO_WRAP_KM
     height = area.height_km if area.periodic else _NO_WRAP_KM
     least, chosen, chosen_distance, closest, nearest = best
+    sites = area.sites
     for place in range(begin, end):
-        dx = axis_distance_km(area.sites[place, SITE_X_KM], x, width)
-        dy = axis_distance_km(area.sites[place, SITE_Y_KM], y, height)
+        dx = axis_distance_km(sites[place, SITE_X_KM], x, width)
+        dy = axis_distance_km(sites[place, SITE_Y_KM], y, height)
         squared = dx * dx + dy * dy
-        if squared <= closest:
-            node = area.site_node[place]
-            if squared < closest or node < nearest:
-                closest, nearest = squared, node
+        bits = np.float64(sites[place, SITE_BITS]).view(np.int64)
         value = score(
             area.router_kind,
             radio_beyond_base_s(area.radio_xi, area.radio_alpha, squared),
-            area.prefill_s[int(area.sites[place, SITE_HOLDS]), request_type],
-            area.sites[place, SITE_WAIT_S],
+            area.prefill_s[bits >> HOLDS_SHIFT, request_type],
+            sites[place, SITE_WAIT_S],
         )
-        if value <= least:
-            node = area.site_node[place]
-            if value < least or node < chosen:
-                least, chosen, chosen_distance = value, node, squared
+        # Conditional moves: which node is better is no branch that could be foreseen.
+        nearer, better = squared < closest, value < least
+        tied_distance = squared == closest and bits != nearest
+        tied_score = value == least and bits != chosen
+        closest = squared if nearer else closest
+        nearest = bits if nearer else nearest
+        least = value if better else least
+        chosen = bits if better else chosen
+        chosen_distance = squared if better else chosen_distance
+        if tied_distance and bits & NODE_MASK < nearest & NODE_MASK and nearest >= 0:
+            nearest = bits
+        if tied_score and bits & NODE_MASK < chosen & NODE_MASK and chosen >= 0:
+            chosen, chosen_distance = bits, squared
     return _Best(least, chosen, chosen_distance, closest, nearest)
 
 
@@ -155,61 +173,80 @@ def _seek(
 def search_grid(area: Area, x: float, y: float, request_type: int) -> Choice:
     """Choose among all nodes by the rows of grid cells that a shrinking disc touches."""
     cells_x, cells_y = area.cells_x, area.cells_y
-    cell_width, cell_height = area.width_km / cells_x, area.height_km / cells_y
-    home_x = min(int(x / cell_width), cells_x - 1)
-    home_y = min(int(y / cell_height), cells_y - 1)
+    columns_per_km, cell_height = cells_x / area.width_km, area.height_km / cells_y
+    column, home_y = x * columns_per_km, min(int(y / cell_height), cells_y - 1)
+    home_x = min(int(column), cells_x - 1)
     # Rows beyond these have been seen the other way round, or lie outside.
     if area.periodic:
         below, above = cells_y // 2, cells_y // 2
     else:
         below, above = home_y, cells_y - 1 - home_y
     inset = y - home_y * cell_height
-    best = _Best(np.inf, -1, np.inf, np.inf, -1)
     seed = area.cell_seed[home_y * cells_x + home_x]
+    best = _Best(np.inf, -1, np.inf, np.inf, -1)
     best = _seek(area, best, seed, seed + 1, x, y, request_type)
-    disc_squared = _disc_squared_km2(area, best.least, best.closest, request_type)
     for ring in range(max(below, above) + 1):
         touched = False
+        disc_squared = _disc_squared_km2(area, best.least, best.closest, request_type)
         for side in range(2):
             offset = ring if side == 0 else -ring
             if offset > above or -offset > below or (ring == 0 and side == 1):
                 continue
-            gap = 0.0
-            if ring > 0:
-                gap = ring * cell_height - inset if side == 0 else inset + (ring - 1) * cell_height
-                gap = max(gap - _CELL_SLACK * cell_height, 0.0)
+            gap = ring * cell_height - inset if side == 0 else inset + (ring - 1) * cell_height
+            gap = max(gap - _CELL_SLACK * cell_height, 0.0) if ring > 0 else 0.0
             chord_squared = disc_squared - gap * gap
             if chord_squared < 0.0:
                 continue
             touched = True
             row = home_y + offset
-            if row < 0:
-                row += cells_y
-            elif row >= cells_y:
-                row -= cells_y
+            row += cells_y if row < 0 else (-cells_y if row >= cells_y else 0)
             row *= cells_x
-            reach = min(math.sqrt(chord_squared) / cell_width + _CELL_SLACK, 2.0 * cells_x)
-            first = math.floor(x / cell_width - reach)
-            last = math.floor(x / cell_width + reach)
+            reach = min(math.sqrt(chord_squared) * columns_per_km + _CELL_SLACK, 2.0 * cells_x)
+            first, last = math.floor(column - reach), math.floor(column + reach)
             if not area.periodic:
                 first, last = max(first, 0), min(last, cells_x - 1)
             elif last - first >= cells_x:
                 first, last = 0, cells_x - 1
             # A row that wraps is seen in two runs.
-            runs = 1
-            if first < 0:
-                runs, first, last = 2, first + cells_x, last + cells_x
-            elif last >= cells_x:
-                runs = 2
+            runs = 2 if first < 0 or last >= cells_x else 1
+            shift = cells_x if first < 0 else 0
             for run in range(runs):
-                left = 0 if run == 1 else first
-                right = last - cells_x if run == 1 else min(last, cells_x - 1)
+                left = 0 if run == 1 else first + shift
+                right = last + shift - cells_x if run == 1 else min(last + shift, cells_x - 1)
                 begin, end = area.cell_start[row + left], area.cell_start[row + right + 1]
                 best = _seek(area, best, begin, end, x, y, request_type)
-            disc_squared = _disc_squared_km2(area, best.least, best.closest, request_type)
         if not touched:
             break
-    return Choice(best.chosen, best.nearest, best.chosen_distance)
+    # No node has the bits −1, and a node that cannot be chosen never replaces them.
+    return Choice(_node_of(best.chosen_bits), _node_of(best.nearest_bits), best.chosen_distance)
+
+
+@inlined
+def _nearby_cell(area: Area, x: float, y: float, offset: int) -> int:
+    """Return the cell some rows above the one at (x, y)."""
+    column = min(int(x * area.cells_x / area.width_km), area.cells_x - 1)
+    row = min(int(y * area.cells_y / area.height_km), area.cells_y - 1) + offset
+    row = min(max(row, 0), area.cells_y - 1)
+    return row * area.cells_x + column
+
+
+@inlined
+def fetch_cells(area: Area, x: float, y: float) -> None:
+    """Ask for the memory in which :func:`fetch_sites` will look."""
+    for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
+        prefetch(area.cell_start, _nearby_cell(area, x, y, offset), 0)
+    prefetch(area.cell_seed, _nearby_cell(area, x, y, 0), 0)
+
+
+@inlined
+def fetch_sites(area: Area, x: float, y: float) -> None:
+    """Ask for the memory in which a search from (x, y) will probably look."""
+    for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
+        place = area.cell_start[_nearby_cell(area, x, y, offset)]
+        # Two sites lie in a cache line.
+        prefetch(area.sites, place, SITE_X_KM)
+        prefetch(area.sites, max(place - 2, 0), SITE_X_KM)
+        prefetch(area.sites, min(place + 2, area.num_nodes - 1), SITE_X_KM)
 
 
 @inlined
@@ -269,11 +306,11 @@ def build_grid(world: World, state: FleetState, b: int, shape: tuple[int, int]) 
         state.cell_start[b] = start
         # An empty cell is seeded by the next node of its row or of the rows after it.
         state.cell_seed[b] = np.minimum(start[:-1], count - 1)
-    state.site_node[b, :count] = order
     state.node_work[b, order, PLACE] = np.arange(count)
     sites = state.sites[b, :count]
     sites[:, SITE_X_KM] = np.where(state.up[b, order], x[order], np.inf)
     sites[:, SITE_Y_KM] = y[order]
+    sites[:, SITE_BITS] = order.view(np.float64)
 
 
 def _cell_index(position_km: Floats, cell_km: float, cells: int) -> Ints:

@@ -78,29 +78,31 @@ ON_RADIO = 2  # requests routed to the node that have not reached it
 SLOTS = 3  # of the node's profile
 REPORTED = 4  # requests at the node as far as the router knows
 HOLDS = 5  # what the node really holds
-HEAD = 6  # first record in the queue
-TAIL = 7  # last record in the queue
-PLACE = 8  # where in `sites` the node is
-DRAINING = 9  # whether a move waits for slots to get free
-BUSY_TICKS = 10  # of the window: slot time in use
-CAPACITY_TICKS = 11  # of the window: slot time there was
-PREFILL_TIME_TICKS = 12  # of the window: prefill of the first tokens
-ACCRUED_TICK = 13  # until when busy and capacity are counted
+PLACE = 6  # where in `sites` the node is
+REQUEST_S_BITS = 7  # 1 / (slots · service rate), the bits of a float
+HEAD = 8  # first record in the queue
+TAIL = 9  # last record in the queue
+DRAINING = 10  # whether a move waits for slots to get free
+ACCRUED_TICK = 11  # until when busy and capacity are counted
+BUSY_TICKS = 12  # of the window: slot time in use
+CAPACITY_TICKS = 13  # of the window: slot time there was
+PREFILL_TIME_TICKS = 14  # of the window: prefill of the first tokens
 NUM_NODE_WORK = 16
 
 # Columns of `sites`: all that the search reads of a node, in half a cache line.
 SITE_X_KM = 0  # inf where a node can't be chosen
 SITE_Y_KM = 1
 SITE_WAIT_S = 2  # advertised wait
-SITE_HOLDS = 3  # what the node really holds
+SITE_BITS = 3  # of an integer: what the node really holds, and its index in the last 32 bits
 NUM_SITE = 4
+HOLDS_SHIFT = 32
+NODE_MASK = (1 << HOLDS_SHIFT) - 1
 
-# Columns of `node_rates`.
-SECONDS_PER_REQUEST = 0  # 1 / (slots · service rate)
-MEASURED_SUM_S = 1  # faded sum of realised waits
-MEASURED_WEIGHT = 2  # faded number of them
-MEASURED_AT_S = 3  # time of the last
-NUM_NODE_RATES = 4
+# Columns of `node_measured`.
+MEASURED_SUM_S = 0  # faded sum of realised waits
+MEASURED_WEIGHT = 1  # faded number of them
+MEASURED_AT_S = 2  # time of the last
+NUM_MEASURED = 3
 
 # Columns of `counters`: one window.
 ARRIVALS = 0
@@ -149,6 +151,9 @@ HISTOGRAM_MIN_LOG2 = -10
 HISTOGRAM_MAX_LOG2 = 14
 HISTOGRAM_BINS = ((HISTOGRAM_MAX_LOG2 - HISTOGRAM_MIN_LOG2) << HISTOGRAM_SUBBUCKETS_LOG2) + 2
 
+_LINE_BYTES = 64
+_ALIGNED_FROM_BYTES = 4096  # smaller arrays stay in the nearest cache however they lie
+
 INITIAL_RECORDS_PER_NODE = 16
 MIN_RECORDS = 256
 
@@ -173,10 +178,9 @@ class FleetState(NamedTuple):
     window_nearest_demand: Ints  # [B, N, F] requests of the window by nearest up node and family
     # The rest is the kernel's own.
     node_work: Ints  # [B, N, NUM_NODE_WORK]
-    node_rates: Floats  # [B, N, NUM_NODE_RATES]
+    node_measured: Floats  # [B, N, NUM_MEASURED]
     tier_wait_s: Floats  # [B, S]
     sites: Floats  # [B, N, NUM_SITE] nodes in the order of the search: by cell, then by index
-    site_node: Ints  # [B, N] the node at each place of `sites`
     cells: Ints  # [B, 2] cells of the search grid in x and y, 0 without a grid
     cell_start: Ints  # [B, cells + 1] first place of each cell
     cell_seed: Ints  # [B, cells] place of a node in or near each cell
@@ -289,10 +293,10 @@ def allocate(
     pages = _num_pages(world)
 
     def ints(*shape: int) -> Ints:
-        return np.zeros((batch, *shape), dtype=np.int64)
+        return _zeros((batch, *shape), np.int64)
 
     def floats(*shape: int) -> Floats:
-        return np.zeros((batch, *shape))
+        return _zeros((batch, *shape), np.float64)
 
     def bools(*shape: int) -> Bools:
         return np.zeros((batch, *shape), dtype=np.bool_)
@@ -314,10 +318,9 @@ def allocate(
         bucket_time_s=floats(),
         window_nearest_demand=ints(n, f),
         node_work=ints(n, NUM_NODE_WORK),
-        node_rates=floats(n, NUM_NODE_RATES),
+        node_measured=floats(n, NUM_MEASURED),
         tier_wait_s=floats(s),
         sites=floats(n, NUM_SITE),
-        site_node=ints(n),
         cells=ints(2),
         cell_start=ints(grid_cells + 1),
         cell_seed=ints(grid_cells),
@@ -351,7 +354,7 @@ def allocate(
     state.calendar_num[:, FREE_LEAF] = -1
     state.soon_time[:, 0] = state.far_time[:, 0] = np.inf
     state.sites[:, :, SITE_X_KM] = np.inf
-    state.site_node[:] = state.node_work[:, :, PLACE] = np.arange(n)
+    state.node_work[:, :, PLACE] = np.arange(n)
     return state
 
 
@@ -368,12 +371,28 @@ def copy_state(state: FleetState) -> FleetState:
     FleetState
         The same values in new arrays.
     """
-    return FleetState._make(array.copy() for array in state)
+    return FleetState._make(_copy(array) for array in state)
+
+
+def _zeros(shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
+    """Return zeros that begin with a cache line, so that rows of whole lines do not straddle."""
+    bytes_ = math.prod(shape) * np.dtype(kind).itemsize
+    if bytes_ < _ALIGNED_FROM_BYTES:
+        return np.zeros(shape, dtype=kind)
+    room = np.zeros(bytes_ + _LINE_BYTES, dtype=np.uint8)
+    begin = -room.ctypes.data % _LINE_BYTES
+    return room[begin : begin + bytes_].view(kind).reshape(shape)
+
+
+def _copy(array: NDArray[Any]) -> NDArray[Any]:
+    copied = _zeros(array.shape, array.dtype)
+    copied[...] = array
+    return copied
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
     """Return a copy with axis 1 extended by zeros."""
-    grown = np.zeros((array.shape[0], length, *array.shape[2:]), dtype=array.dtype)
+    grown = _zeros((array.shape[0], length, *array.shape[2:]), array.dtype)
     grown[:, : array.shape[1]] = array
     return grown
 

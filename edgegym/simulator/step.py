@@ -6,7 +6,7 @@ from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots, settle
 from edgegym.simulator.backhaul import begin_transfer
 from edgegym.simulator.catalogue import refresh_node
-from edgegym.simulator.compiling import borrow, helper, inlined
+from edgegym.simulator.compiling import borrow, helper, inlined, prefetch
 from edgegym.simulator.events import (
     FLOW_END,
     LANDING,
@@ -21,9 +21,14 @@ from edgegym.simulator.events import (
     request_item,
     turn_page,
 )
-from edgegym.simulator.lane import Core, Lane, Records, Window
+from edgegym.simulator.lane import Area, Core, Lane, Records, Requests, Window
 from edgegym.simulator.nodes import end_slot, join_node
-from edgegym.simulator.search import choose_node, radio_beyond_base_s
+from edgegym.simulator.search import (
+    choose_node,
+    fetch_cells,
+    fetch_sites,
+    radio_beyond_base_s,
+)
 from edgegym.simulator.state import (
     ARRIVAL_S,
     ARRIVALS,
@@ -66,6 +71,7 @@ NEEDS_RECORDS = 2
 
 # Smaller fleets lie in the nearest cache anyway.
 _FETCHES_AHEAD_NODES = 1000
+_SITES_AHEAD = 4
 
 
 @helper
@@ -148,6 +154,17 @@ def _leave(core: Core, item: int, now: float, until: float) -> None:
         replace_event(core.queue, end, SLOT_END, request_item(node, following))
 
 
+@inlined
+def _fetch_for_requests(area: Area, requests: Requests, position: int, loaded: int) -> None:
+    """Ask for the memory that the searches for the next requests will need."""
+    if area.cells_x == 0:
+        return
+    soon, later = position + _SITES_AHEAD, position + 2 * _SITES_AHEAD
+    if later < loaded:
+        fetch_cells(area, requests.x_km[later], requests.y_km[later])
+        fetch_sites(area, requests.x_km[soon], requests.y_km[soon])
+
+
 @kernel
 def advance_one(lane: Lane, until: float) -> int:
     """Let one fleet live until a time, or until it needs something that kernels cannot give.
@@ -171,11 +188,15 @@ def advance_one(lane: Lane, until: float) -> int:
     nodes, queue, window, scalars = core.nodes, core.queue, core.window, core.scalars
     if scalars[WINDOW_OPEN] == 0:
         _open_window(window, nodes.work, fleet.nearest_demand, scalars)
+    # The nearest node of the last request, counted one request late, when its memory has come.
+    noted, noted_family = -1, 0
     ahead = area.num_nodes >= _FETCHES_AHEAD_NODES
     position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
     while True:
         if position == loaded and requests.end_s[0] <= until:
             scalars[NEXT_REQUEST] = position
+            if noted >= 0:
+                fleet.nearest_demand[noted, noted_family] += 1
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
         if queue.soon.num[SIZE] == 0:
@@ -186,7 +207,11 @@ def advance_one(lane: Lane, until: float) -> int:
         if next_request < next_event:
             if not _has_room(core.records):
                 scalars[NEXT_REQUEST] = position
+                if noted >= 0:
+                    fleet.nearest_demand[noted, noted_family] += 1
                 return NEEDS_RECORDS
+            if ahead:
+                _fetch_for_requests(area, requests, position, loaded)
             request_type = requests.type[position]
             family = core.types.family[request_type]
             choice = choose_node(
@@ -195,7 +220,10 @@ def advance_one(lane: Lane, until: float) -> int:
             window.counters[ARRIVALS] += 1
             window.families[FAMILY_ARRIVALS, family] += 1
             if choice.node >= 0:
-                fleet.nearest_demand[choice.nearest, family] += 1
+                if noted >= 0:
+                    fleet.nearest_demand[noted, noted_family] += 1
+                noted, noted_family = choice.nearest, family
+                prefetch(fleet.nearest_demand, noted, noted_family)
                 radio_s = area.radio_base_s + radio_beyond_base_s(
                     area.radio_xi, area.radio_alpha, choice.distance_squared_km2
                 )
@@ -224,6 +252,8 @@ def advance_one(lane: Lane, until: float) -> int:
             publish(core.signals, nodes, next_event)
             replace_event(queue, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
     scalars[NEXT_REQUEST] = position
+    if noted >= 0:
+        fleet.nearest_demand[noted, noted_family] += 1
     settle(core.types, core.records, window, nodes.work, until)
     for node in range(area.num_nodes):
         accrue_slots(nodes.work, node, until)

@@ -8,6 +8,8 @@ what is really held) is always live.
 
 import math
 
+import numpy as np
+
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.lane import Nodes, Signals
 from edgegym.simulator.state import (
@@ -18,7 +20,7 @@ from edgegym.simulator.state import (
     ON_RADIO,
     PLACE,
     REPORTED,
-    SECONDS_PER_REQUEST,
+    REQUEST_S_BITS,
     SITE_WAIT_S,
     SLOTS,
     WAITING,
@@ -30,16 +32,17 @@ def advertise_backlog(nodes: Nodes, node: int) -> None:
     """Advertise max(0, n − c + 1) / (c μ)."""
     work = nodes.work
     ahead = max(0, work[node, REPORTED] - work[node, SLOTS] + 1)
-    nodes.sites[work[node, PLACE], SITE_WAIT_S] = ahead * nodes.rates[node, SECONDS_PER_REQUEST]
+    request_s = np.int64(work[node, REQUEST_S_BITS]).view(np.float64)
+    nodes.sites[work[node, PLACE], SITE_WAIT_S] = ahead * request_s
 
 
 @inlined
 def _advertise_measured(nodes: Nodes, node: int, now: float, ewma_s: float) -> None:
-    rates = nodes.rates
+    measured = nodes.measured
     # An average without new waits fades: a node once shunned would never be measured again.
-    if rates[node, MEASURED_WEIGHT] > 0.0:
-        fade = math.exp((rates[node, MEASURED_AT_S] - now) / ewma_s)
-        mean_s = rates[node, MEASURED_SUM_S] / rates[node, MEASURED_WEIGHT]
+    if measured[node, MEASURED_WEIGHT] > 0.0:
+        fade = math.exp((measured[node, MEASURED_AT_S] - now) / ewma_s)
+        mean_s = measured[node, MEASURED_SUM_S] / measured[node, MEASURED_WEIGHT]
         nodes.sites[nodes.work[node, PLACE], SITE_WAIT_S] = fade * mean_s
 
 
@@ -63,11 +66,11 @@ def note_left(signals: Signals, nodes: Nodes, node: int) -> None:
 def note_wait(signals: Signals, nodes: Nodes, node: int, now: float, wait_s: float) -> None:
     """Add a realised wait to the node's average, whose weights fall with age as e^(−age/ewma_s)."""
     if signals.measured:
-        rates = nodes.rates
-        fade = math.exp((rates[node, MEASURED_AT_S] - now) / signals.ewma_s)
-        rates[node, MEASURED_SUM_S] = rates[node, MEASURED_SUM_S] * fade + wait_s
-        rates[node, MEASURED_WEIGHT] = rates[node, MEASURED_WEIGHT] * fade + 1.0
-        rates[node, MEASURED_AT_S] = now
+        measured = nodes.measured
+        fade = math.exp((measured[node, MEASURED_AT_S] - now) / signals.ewma_s)
+        measured[node, MEASURED_SUM_S] = measured[node, MEASURED_SUM_S] * fade + wait_s
+        measured[node, MEASURED_WEIGHT] = measured[node, MEASURED_WEIGHT] * fade + 1.0
+        measured[node, MEASURED_AT_S] = now
         if signals.live:
             _advertise_measured(nodes, node, now, signals.ewma_s)
 
