@@ -24,6 +24,7 @@ from edgegym.simulator.state import (
     NEXT_REQUEST,
     NODE,
     NODE_MASK,
+    NUM_RECORDS,
     NUM_REQUESTS,
     PLACE,
     REQUEST_S_BITS,
@@ -150,6 +151,7 @@ def _check_queues(world: World, state: FleetState) -> None:
     scalars, capacity = state.scalars, state.request_time_s.shape[1]
     _check_range("scalars[FREE_RECORD]", scalars[:, FREE_RECORD], -1, records - 1)
     _check_range("scalars[USED_RECORDS]", scalars[:, USED_RECORDS], 0, records)
+    _check_range("scalars[NUM_RECORDS]", scalars[:, NUM_RECORDS], records, records)
     _check_range("scalars[NUM_REQUESTS]", scalars[:, NUM_REQUESTS], 0, capacity)
     loaded = int(scalars[0, NUM_REQUESTS])
     _check_range("scalars[NEXT_REQUEST]", scalars[:, NEXT_REQUEST], 0, loaded)

@@ -77,17 +77,26 @@ def entry_point(function: Any, *arguments: Any) -> Callable[..., Any]:
     return function.compile(tuple(typeof(argument) for argument in arguments))
 
 
-def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any, columns: int | None) -> Any:
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         array.parent = cgutils.get_null_value(array.parent.type)
+        if columns is not None:
+            shape = cgutils.unpack_tuple(builder, array.shape)
+            shape[0] = context.get_constant(types.intp, 0)
+            if columns > 0:
+                shape[1] = context.get_constant(types.intp, columns)
+            array.shape = cgutils.pack_array(builder, shape)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
         kinds: Any = kind
+        group = getattr(kind, "instance_class", None)
+        columns_of = getattr(group, "COLUMNS", None)
         for index in range(len(kinds)):
             element = builder.extract_value(value, index)
-            element = _without_owner(context, builder, kinds[index], element)
+            known = None if columns_of is None else dict(columns_of).get(kind.fields[index], 0)
+            element = _without_owner(context, builder, kinds[index], element, known)
             value = builder.insert_value(value, element, index)
     return value
 
@@ -95,7 +104,7 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 @intrinsic
 def _borrow(typing_context: Any, value: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _without_owner(context, builder, signature.args[0], arguments[0])
+        return _without_owner(context, builder, signature.args[0], arguments[0], None)
 
     return value(value), build
 
@@ -108,7 +117,10 @@ def _same(value: T) -> T:
 borrow: Any = _same if getattr(config, "DISABLE_JIT", 0) else _borrow
 """Return an array, or a tuple of arrays and numbers, without ownership (kernels only).
 
-The result must not outlive the kernel's own arguments.
+The result must not outlive the kernel's own arguments. Where a tuple's class has ``COLUMNS``,
+pairs of a name and a number of columns, its arrays lose their first length as well: they can only
+be indexed, from 0 upwards, and elements of those named are found without reading any length. (Numba
+looks the length up at every access, in case an index is negative.)
 """
 
 

@@ -91,7 +91,7 @@ def _new_leaf(calendar: Calendar) -> int:
 @helper
 def _write(calendar: Calendar, page: int, time: float, order: int, item: int) -> None:
     """Write an event to the end of a page."""
-    slot = page & (len(calendar.head) - 1)
+    slot = page & (calendar.pages - 1)
     head = calendar.head[slot]
     leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
     if head < 0 or used == LEAF_ENTRIES:
@@ -112,7 +112,7 @@ def _put(queue: Queue, time: float, order: int, item: int) -> None:
     page, current = _page_of(calendar, time), calendar.num[CURRENT_PAGE]
     if page <= current:
         push(queue.soon, time, order, item)
-    elif page - current < len(calendar.head):
+    elif page - current < calendar.pages:
         _write(calendar, page, time, order, item)
     else:
         push(queue.far, time, order, item)
@@ -145,7 +145,7 @@ def replace_event(queue: Queue, time: float, kind: int, item: int) -> None:
 def _pour(queue: Queue, page: int) -> None:
     """Move the events of a page into the heap."""
     calendar = queue.calendar
-    slot = page & (len(calendar.head) - 1)
+    slot = page & (calendar.pages - 1)
     head = calendar.head[slot]
     leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
     calendar.head[slot] = -1
@@ -164,7 +164,7 @@ def _pour(queue: Queue, page: int) -> None:
 @helper
 def _fetch_ahead(calendar: Calendar, nodes: Nodes, records: Records, page: int) -> None:
     """Ask for the memory that the events of a page will need, before they happen."""
-    head = calendar.head[page & (len(calendar.head) - 1)]
+    head = calendar.head[page & (calendar.pages - 1)]
     leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
     while leaf >= 0:
         begin = leaf * LEAF_ENTRIES
@@ -179,7 +179,7 @@ def _fetch_ahead(calendar: Calendar, nodes: Nodes, records: Records, page: int) 
                 prefetch(nodes.work, node, 0)
                 prefetch(nodes.work, node, 8)
         leaf, used = calendar.following[leaf], LEAF_ENTRIES
-    prefetch(calendar.head, (page + 8) & (len(calendar.head) - 1), 0)
+    prefetch(calendar.head, (page + 8) & (calendar.pages - 1), 0)
 
 
 @inlined
@@ -193,7 +193,7 @@ def turn_page(queue: Queue, nodes: Nodes, records: Records, ahead: bool, limit_s
     if calendar.num[ON_PAGES] == 0:
         page = max(page, last)
     else:
-        mask = len(calendar.head) - 1
+        mask = calendar.pages - 1
         while page < last:
             page += 1
             if calendar.head[page & mask] >= 0:

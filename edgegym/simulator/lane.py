@@ -1,12 +1,24 @@
 """What kernels see of one fleet: views of its state and of its world, in small groups.
 
 Helpers take the groups they need. Tuples are kept narrow because compile time grows steeply with
-the number of arrays that a function is passed.
+the number of arrays that a function is passed. Tuples with ``COLUMNS`` lose the lengths of their
+arrays inside a kernel: see :data:`~edgegym.simulator.compiling.borrow`.
 """
 
 from typing import NamedTuple
 
-from edgegym.simulator.state import Bools, FleetState, Floats, Ints, pages_per_s
+from edgegym.simulator.state import (
+    NUM_MEASURED,
+    NUM_NODE_WORK,
+    NUM_RECORD_INDICES,
+    NUM_RECORD_TIMES,
+    NUM_SITE,
+    Bools,
+    FleetState,
+    Floats,
+    Ints,
+    pages_per_s,
+)
 from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
 
 _LOAD_AWARE = ROUTER_KINDS.index("load_aware")
@@ -27,6 +39,8 @@ class Types(NamedTuple):
     prefill_s: Floats  # [H, Q]
     service_kind: int
 
+    COLUMNS = ()
+
 
 class Signals(NamedTuple):
     """Which signals of load reach the router."""
@@ -46,6 +60,8 @@ class Nodes(NamedTuple):
     measured: Floats  # [N, NUM_MEASURED]
     sites: Floats  # [N, NUM_SITE]
 
+    COLUMNS = (("work", NUM_NODE_WORK), ("measured", NUM_MEASURED), ("sites", NUM_SITE))
+
 
 class Records(NamedTuple):
     """Request records."""
@@ -53,6 +69,8 @@ class Records(NamedTuple):
     time: Floats  # [P, NUM_RECORD_TIMES]
     info: Ints  # [P, NUM_RECORD_INDICES]
     scalars: Ints
+
+    COLUMNS = (("time", NUM_RECORD_TIMES), ("info", NUM_RECORD_INDICES))
 
 
 class Heap(NamedTuple):
@@ -63,6 +81,8 @@ class Heap(NamedTuple):
     item: Ints
     num: Ints  # [1] SIZE
 
+    COLUMNS = ()
+
 
 class Calendar(NamedTuple):
     """Pages of events, columns of num as in :mod:`edgegym.simulator.state`."""
@@ -71,7 +91,10 @@ class Calendar(NamedTuple):
     entries: Ints  # [leaves · LEAF_ENTRIES, 3]
     following: Ints  # [leaves]
     num: Ints  # [NUM_CALENDAR]
+    pages: int  # a power of two
     pages_per_s: float
+
+    COLUMNS = (("entries", 3),)
 
 
 class Queue(NamedTuple):
@@ -142,6 +165,8 @@ class Area(NamedTuple):
     cell_start: Ints  # [cells + 1]
     cell_seed: Ints  # [cells]
 
+    COLUMNS = (("sites", NUM_SITE),)
+
 
 class Requests(NamedTuple):
     """The loaded block of the request stream."""
@@ -152,6 +177,8 @@ class Requests(NamedTuple):
     mark: Floats  # [R]
     type: Ints  # [R]
     end_s: Floats  # [1]
+
+    COLUMNS = ()
 
 
 class Lane(NamedTuple):
@@ -227,6 +254,7 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
                 state.leaf_entries[b],
                 state.leaf_following[b],
                 state.calendar_num[b],
+                state.page_head.shape[1],
                 pages_per_s(world),
             ),
         ),

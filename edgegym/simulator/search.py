@@ -33,7 +33,7 @@ GRID_MIN_NODES = 200
 """Fleets of at least this many nodes are searched through the grid (measured: where both take the
 same time)."""
 
-_NODES_PER_CELL = 1.0
+_NODES_PER_CELL = 2.0
 
 # The disc is computed with other roundings than a node's score: widen it by far more than those.
 _SCORE_SLACK = 1.0 + 1e-12

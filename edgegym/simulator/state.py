@@ -28,7 +28,7 @@ NEXT_SEQUENCE = 4  # number of the next event, breaks ties in time and kind
 NUM_CALENDAR = 5
 
 LEAF_ENTRIES = 8
-_EVENTS_PER_PAGE = 8
+_EVENTS_PER_PAGE = 16
 _MIN_PAGES, _MAX_PAGES = 16, 1 << 22
 # Pages reach as far as this many mean times that a request spends in a slot.
 _REACH_IN_OCCUPANCIES = 4.0
@@ -42,7 +42,8 @@ NUM_REQUESTS = 4  # requests in the loaded block
 WINDOW_OPEN = 5  # whether an advance is in progress
 PENDING_MOVES = 6  # moves started since the last advance
 PENDING_BYTES = 7  # bytes charged for them
-NUM_SCALARS = 8
+NUM_RECORDS = 8  # records that there are
+NUM_SCALARS = 9
 
 # Columns of `record_time`.
 ARRIVAL_S = 0  # the request is made
@@ -350,7 +351,7 @@ def allocate(
         request_mark=floats(block_capacity),
         request_type=ints(block_capacity),
     )
-    state.scalars[:, FREE_RECORD] = -1
+    state.scalars[:, FREE_RECORD], state.scalars[:, NUM_RECORDS] = -1, records
     state.calendar_num[:, FREE_LEAF] = -1
     state.soon_time[:, 0] = state.far_time[:, 0] = np.inf
     state.sites[:, :, SITE_X_KM] = np.inf
@@ -413,7 +414,10 @@ def with_more_records(state: FleetState) -> FleetState:
     records = 2 * state.record_time.shape[1]
     events = records + state.node_x.shape[1] + 1
     leaves = num_leaves(events, state.page_head.shape[1])
+    scalars = state.scalars.copy()
+    scalars[:, NUM_RECORDS] = records
     return state._replace(
+        scalars=scalars,
         record_time=_longer(state.record_time, records),
         record_index=_longer(state.record_index, records),
         soon_time=_longer(state.soon_time, events),

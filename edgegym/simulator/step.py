@@ -49,6 +49,7 @@ from edgegym.simulator.state import (
     NEXT,
     NEXT_REQUEST,
     NODE,
+    NUM_RECORDS,
     NUM_REQUESTS,
     ON_RADIO,
     PENDING_BYTES,
@@ -75,13 +76,15 @@ _SITES_AHEAD = 4
 
 
 @helper
-def _open_window(window: Window, work: Ints, nearest_demand: Ints, scalars: Ints) -> None:
+def _open_window(
+    window: Window, work: Ints, num_nodes: int, nearest_demand: Ints, scalars: Ints
+) -> None:
     """Set the window's counters to zero, but for the moves started before it."""
     window.counters[:] = 0
     window.families[:] = 0
     window.histogram[:] = 0
     nearest_demand[:] = 0
-    for node in range(len(work)):
+    for node in range(num_nodes):
         work[node, BUSY_TICKS] = 0
         work[node, CAPACITY_TICKS] = 0
         work[node, PREFILL_TIME_TICKS] = 0
@@ -94,7 +97,8 @@ def _open_window(window: Window, work: Ints, nearest_demand: Ints, scalars: Ints
 
 @inlined
 def _has_room(records: Records) -> bool:
-    return records.scalars[FREE_RECORD] >= 0 or records.scalars[USED_RECORDS] < len(records.info)
+    scalars = records.scalars
+    return scalars[FREE_RECORD] >= 0 or scalars[USED_RECORDS] < scalars[NUM_RECORDS]
 
 
 @inlined
@@ -187,7 +191,7 @@ def advance_one(lane: Lane, until: float) -> int:
     core, area, requests, catalogue = fleet.core, fleet.area, fleet.requests, fleet.catalogue
     nodes, queue, window, scalars = core.nodes, core.queue, core.window, core.scalars
     if scalars[WINDOW_OPEN] == 0:
-        _open_window(window, nodes.work, fleet.nearest_demand, scalars)
+        _open_window(window, nodes.work, area.num_nodes, fleet.nearest_demand, scalars)
     # The nearest node of the last request, counted one request late, when its memory has come.
     noted, noted_family = -1, 0
     ahead = area.num_nodes >= _FETCHES_AHEAD_NODES
@@ -249,7 +253,7 @@ def advance_one(lane: Lane, until: float) -> int:
             nodes.work[item, HOLDS] = catalogue.profile[item]
             refresh_node(catalogue, nodes, core.signals.backlog, item)
         elif kind == TELEMETRY:
-            publish(core.signals, nodes, next_event)
+            publish(core.signals, nodes, area.num_nodes, next_event)
             replace_event(queue, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
     scalars[NEXT_REQUEST] = position
     if noted >= 0:

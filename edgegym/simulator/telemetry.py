@@ -76,10 +76,10 @@ def note_wait(signals: Signals, nodes: Nodes, node: int, now: float, wait_s: flo
 
 
 @helper
-def publish(signals: Signals, nodes: Nodes, now: float) -> None:
+def publish(signals: Signals, nodes: Nodes, num_nodes: int, now: float) -> None:
     """Let every node report."""
     work = nodes.work
-    for node in range(len(work)):
+    for node in range(num_nodes):
         if signals.backlog:
             seen = work[node, WAITING] + work[node, IN_SLOTS]
             unseen = work[node, ON_RADIO] if signals.predicts else 0
