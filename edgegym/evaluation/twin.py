@@ -105,7 +105,8 @@ def twin_window(program: Path, scenario: Scenario, seed: int, seconds: float) ->
 def cpp_ratio(scenarios: Sequence[Scenario], requests: int, repeats: int) -> float | None:
     """Return the simulator's speed relative to the twin's.
 
-    Both draw their requests themselves, start from the same nodes, and are measured in turns.
+    Both draw their requests themselves, start from the same nodes, and are measured in turns, in
+    processor time.
 
     Parameters
     ----------
@@ -140,9 +141,9 @@ def cpp_ratio(scenarios: Sequence[Scenario], requests: int, repeats: int) -> flo
             ours, theirs = [], []
             for _ in range(repeats):
                 theirs.append(float(_run(program, str(path), str(requests), "1")))
-                begin = time.perf_counter()
+                begin = time.process_time()
                 arrivals = fleet.advance(window_s).arrivals
-                ours.append(arrivals / (time.perf_counter() - begin))
+                ours.append(arrivals / (time.process_time() - begin))
             ratios.append(statistics.median(ours) / statistics.median(theirs))
     return min(ratios)
 
