@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from edgegym.simulator import Fleet
 from edgegym.simulator.search import grid_shape
 from edgegym.simulator.state import (
+    NUM_REQUESTS,
     REQUEST_S_BITS,
     SLOTS,
-    NUM_REQUESTS,
     allocate,
     pages_per_s,
     to_ticks,

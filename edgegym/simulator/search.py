@@ -247,6 +247,7 @@ def fetch_sites(area: Area, x: float, y: float) -> None:
         prefetch(area.sites, place, SITE_X_KM)
         prefetch(area.sites, max(place - 2, 0), SITE_X_KM)
         prefetch(area.sites, min(place + 2, area.num_nodes - 1), SITE_X_KM)
+        prefetch(area.sites, min(place + 4, area.num_nodes - 1), SITE_X_KM)
 
 
 @inlined

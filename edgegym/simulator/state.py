@@ -31,7 +31,7 @@ LEAF_ENTRIES = 8
 _EVENTS_PER_PAGE = 16
 # With so few requests at once a heap of all events is faster than pages.
 _FEW_REQUESTS, _ALL_ON_ONE_PAGE = 32.0, 2.0**20
-_MIN_PAGES, _MAX_PAGES = 16, 1 << 22
+_MIN_PAGES, _MAX_PAGES = 16, 1 << 18
 # Pages reach as far as this many mean times that a request spends in a slot.
 _REACH_IN_OCCUPANCIES = 4.0
 
@@ -251,11 +251,14 @@ def pages_per_s(world: World) -> float:
     Returns
     -------
     float
-        So that a page has a few events: each request lands at its node and leaves its slot.
+        So that a page has a few events: each request lands at its node and leaves its slot. The
+        largest fleets have fuller pages, so that the heads of all pages stay in the cache.
     """
     in_slots = world.mean_rate_per_s / world.slot_service_rate.min()
-    events = _EVENTS_PER_PAGE if in_slots > _FEW_REQUESTS else _ALL_ON_ONE_PAGE
-    return 2.0 * world.mean_rate_per_s / events
+    if in_slots <= _FEW_REQUESTS:
+        return 2.0 * world.mean_rate_per_s / _ALL_ON_ONE_PAGE
+    most = _MAX_PAGES / (_REACH_IN_OCCUPANCIES / world.slot_service_rate.min())
+    return min(2.0 * world.mean_rate_per_s / _EVENTS_PER_PAGE, most)
 
 
 def _num_pages(world: World) -> int:

@@ -11,5 +11,5 @@ def score(radio_s: float, prefill_s: float, wait_s: float) -> float:
 
 @inlined
 def least_beyond_radio(least_prefill_s: float) -> float:
-    """Return the least that a node's score has beyond its radio latency: the prefill of a node without a wait."""
+    """Return the least that a node's score has beyond its radio latency: without a wait."""
     return least_prefill_s
