@@ -51,7 +51,7 @@ def mmc_with_heap(arrival_rate: float, service_rate: float, requests: int, seed:
 
 def mmc_with_simpy(arrival_rate: float, service_rate: float, requests: int, seed: int) -> float:
     """Simulate M/M/9 with SimPy; arguments and result as of :func:`mmc_with_heap`."""
-    import simpy
+    import simpy  # pyright: ignore[reportMissingImports]
 
     rng = random.Random(seed)
     environment = simpy.Environment()
@@ -80,7 +80,7 @@ def mmc_with_simpy(arrival_rate: float, service_rate: float, requests: int, seed
 
 def mmc_with_ciw(arrival_rate: float, service_rate: float, requests: int, seed: int) -> float:
     """Simulate M/M/9 with ciw; arguments and result as of :func:`mmc_with_heap`."""
-    import ciw
+    import ciw  # pyright: ignore[reportMissingImports]
 
     network = ciw.create_network(
         arrival_distributions=[ciw.dists.Exponential(rate=arrival_rate)],

@@ -95,7 +95,7 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any, columns: i
         columns_of = getattr(group, "COLUMNS", None)
         for index in range(len(kinds)):
             element = builder.extract_value(value, index)
-            known = None if columns_of is None else dict(columns_of).get(kind.fields[index], 0)
+            known = None if columns_of is None else dict(columns_of).get(kinds.fields[index], 0)
             element = _without_owner(context, builder, kinds[index], element, known)
             value = builder.insert_value(value, element, index)
     return value

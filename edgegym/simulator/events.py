@@ -170,7 +170,7 @@ def _fetch_ahead(calendar: Calendar, nodes: Nodes, records: Records, page: int) 
         begin = leaf * LEAF_ENTRIES
         for entry in range(begin, begin + used):
             kind, item = kind_of(calendar.entries[entry, 1]), calendar.entries[entry, 2]
-            if kind == SLOT_END or kind == LANDING:
+            if kind in (SLOT_END, LANDING):
                 node, record = node_of(item), record_of(item)
                 prefetch(records.time, record, 0)
                 prefetch(records.time, record, 4)

@@ -146,7 +146,7 @@ def _seek(
         dx = axis_distance_km(sites[place, SITE_X_KM], x, width)
         dy = axis_distance_km(sites[place, SITE_Y_KM], y, height)
         squared = dx * dx + dy * dy
-        bits = np.float64(sites[place, SITE_BITS]).view(np.int64)
+        bits = int(np.float64(sites[place, SITE_BITS]).view(np.int64))
         value = score(
             area.router_kind,
             radio_beyond_base_s(area.radio_xi, area.radio_alpha, squared),
