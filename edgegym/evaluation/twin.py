@@ -71,7 +71,7 @@ def twin_window(program: Path, scenario: Scenario, seed: int, seconds: float) ->
     program : pathlib.Path
         From :func:`build_twin`.
     scenario : Scenario
-        Load-aware routing by live backlogs, exponential service, no modulations, 200 nodes or more.
+        Load-aware routing by live backlogs, exponential service, no modulations, 80 nodes or more.
     seed : int
         Seed of the episode.
     seconds : float

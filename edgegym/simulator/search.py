@@ -29,7 +29,7 @@ from edgegym.simulator.state import (
 )
 from edgegym.world.compiled import World
 
-GRID_MIN_NODES = 200
+GRID_MIN_NODES = 80
 """Fleets of at least this many nodes are searched through the grid (measured: where both take the
 same time)."""
 

@@ -42,7 +42,7 @@ def test_same_requests_give_the_same_numbers_to_the_digit(program, nodes, second
         ({"routing.advertised_wait": "measured"}, "routing.advertised_wait"),
         ({"telemetry.period_s": 1.0}, "telemetry.period_s"),
         ({"service": {"kind": "deterministic"}}, "service.kind"),
-        ({"nodes.count": 100}, "nodes.count"),
+        ({"nodes.count": 50}, "nodes.count"),
         (
             {"demand.modulations": [{"kind": "diurnal", "amplitude": 0.5, "period_s": 60.0}]},
             "demand.modulations",

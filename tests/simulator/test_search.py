@@ -108,7 +108,7 @@ def test_grid_and_scan_choose_the_same_node(
 
 
 def test_large_fleets_use_the_grid_and_small_ones_do_not():
-    assert Fleet(scenario(nodes={"count": 199})).state.cells[0].tolist() == [0, 0]
+    assert Fleet(scenario(nodes={"count": 79})).state.cells[0].tolist() == [0, 0]
     large = Fleet(scenario(nodes={"count": 500}), seed=1)
     cells_x, cells_y = large.state.cells[0]
     assert cells_x * cells_y == pytest.approx(250, rel=0.1)
@@ -132,7 +132,7 @@ def test_large_fleets_use_the_grid_and_small_ones_do_not():
 def test_whole_runs_are_the_same_by_grid_and_by_scan(overrides, seed, monkeypatch):
     world = scenario(
         **{
-            "nodes": {"count": 90},
+            "nodes": {"count": 70},
             "region": {"width_km": 10.0, "height_km": 10.0, "periodic": seed == 1},
             "initial": {"mix": {"none": 0.4, "small": 0.2, "big": 0.2, "other": 0.2}},
             "demand": {"rate_per_node": 1.5},
