@@ -52,6 +52,10 @@ def _print_table(speed: "Speed") -> None:
             (f"fleet of {int(nodes):,} nodes, same load each", f"{rate / 1e6:.2f}", million)
             for nodes, rate in speed.fleet_requests_per_s.items()
         ),
+        *(
+            (f"one node, {name}", *_peer_cells(speed.mmc_requests_per_s, rate))
+            for name, rate in speed.peer_requests_per_s.items()
+        ),
         (
             f"environment, 25 nodes, {speed.env_requests_per_step:.0f} requests a step",
             f"{speed.env_steps_per_s:,.0f}",
@@ -73,4 +77,13 @@ def _print_table(speed: "Speed") -> None:
     console = output_console()
     console.print(table)
     if speed.cpp_ratio is None:
-        console.print("Compared with C++: not measured, edgegym has no C++ twin of its kernel yet.")
+        console.print("Compared with C++: not measured, there is no g++ here.")
+    else:
+        console.print(f"Compared with its C++ twin: {speed.cpp_ratio:.2f} times as fast.")
+
+
+def _peer_cells(ours: float, rate: float | None) -> tuple[str, str]:
+    """Return the cells of another simulator's rate and the factor to ours."""
+    if rate is None:
+        return "–", "not installed (extra 'bench')"
+    return f"{rate / 1e6:.3f}", f"million requests/s (1/{ours / rate:.0f})"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FLEET_SIZES = (25, 200, 20_000)
 """Nodes of the measured fleets, all under the same load per node."""
 
+_TWIN_SIZES = (200, 20_000)
 _MMC_SLOTS = 9
 _MMC_LOAD = 0.82
 _GIB = 2**30
@@ -61,7 +62,10 @@ class Speed:
     fleet_requests_per_s: dict[str, float]
     """By number of nodes, eight profiles and a load-aware router."""
     cpp_ratio: float | None
-    """Rate relative to a C++ twin; None without one."""
+    """Rate relative to the C++ twin of the event loop, the smaller ratio of those at 200 and at
+    20,000 nodes; None where there is no ``g++``."""
+    peer_requests_per_s: dict[str, float | None]
+    """M/M/9 in ciw, SimPy and plain Python with a heap; None for what is not installed."""
     env_steps_per_s: float
     """Steps of ``moving-hotspot`` with random legal moves."""
     env_requests_per_step: float
@@ -100,12 +104,21 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     Speed
         Medians.
     """
+    from edgegym.evaluation.peers import peer_requests_per_s
+    from edgegym.evaluation.twin import cpp_ratio
+
     report("one node")
     mmc = _requests_per_s(mmc_scenario(), effort)
     fleets = {}
     for nodes in FLEET_SIZES:
         report(f"fleet of {nodes} nodes")
         fleets[str(nodes)] = _requests_per_s(fleet_scenario(nodes), effort)
+    report("C++ twin")
+    ratio = cpp_ratio([fleet_scenario(n) for n in _TWIN_SIZES], effort.requests, effort.repeats)
+    report("other simulators")
+    peers = peer_requests_per_s(
+        _MMC_LOAD * _MMC_SLOTS, 1.0, max(effort.requests // 50, 100), effort.repeats
+    )
     report("environment")
     steps_per_s, requests_per_step = _env_steps_per_s(effort)
     report("equilibrium")
@@ -123,7 +136,8 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     return Speed(
         mmc_requests_per_s=mmc,
         fleet_requests_per_s=fleets,
-        cpp_ratio=None,
+        cpp_ratio=ratio,
+        peer_requests_per_s=peers,
         env_steps_per_s=steps_per_s,
         env_requests_per_step=requests_per_step,
         equilibrium_ms=equilibrium_ms,

@@ -30,6 +30,7 @@ from edgegym.simulator.state import (
     HIT_TOKENS,
     HITS,
     HOLDING,
+    IN_SLOTS,
     JOIN_S,
     NEXT,
     NODE,
@@ -51,11 +52,11 @@ ticks = inlined(to_ticks)
 
 
 @inlined
-def accrue_slots(active: Ints, work: Ints, node: int, now: float) -> None:
+def accrue_slots(work: Ints, node: int, now: float) -> None:
     """Add the slot time of a node since it was last added; call before active or slots change."""
     tick = ticks(now)
     elapsed = tick - work[node, ACCRUED_TICK]
-    work[node, BUSY_TICKS] += active[node] * elapsed
+    work[node, BUSY_TICKS] += work[node, IN_SLOTS] * elapsed
     work[node, CAPACITY_TICKS] += work[node, SLOTS] * elapsed
     work[node, ACCRUED_TICK] = tick
 

@@ -2,7 +2,7 @@
 
 from edgegym.simulator.compiling import helper
 from edgegym.simulator.events import FLOW_END, push_event
-from edgegym.simulator.lane import Heap, Transfers
+from edgegym.simulator.lane import Queue, Transfers
 from edgegym.simulator.state import DRAINING, FleetState, Ints
 from edgegym.world.compiled import World
 
@@ -30,10 +30,10 @@ def bucket_level(world: World, state: FleetState, b: int) -> float:
 
 
 @helper
-def begin_transfer(transfers: Transfers, work: Ints, heap: Heap, node: int, now: float) -> None:
+def begin_transfer(transfers: Transfers, work: Ints, queue: Queue, node: int, now: float) -> None:
     """Let the bytes of a node's move flow, each transfer at the fixed backhaul rate."""
     end = now + transfers.bytes_total[node] / transfers.bytes_per_s
     transfers.start_s[node] = now
     transfers.end_s[node] = end
     work[node, DRAINING] = 0
-    push_event(heap, end, FLOW_END, node)
+    push_event(queue, end, FLOW_END, node)

@@ -4,27 +4,48 @@ from typing import Any
 
 import numpy as np
 
+from edgegym.simulator.events import (
+    FLOW_END,
+    KIND_SHIFT,
+    LANDING,
+    LEAF_SHIFT,
+    NODE_SHIFT,
+    RECORD_MASK,
+    SLOT_END,
+)
 from edgegym.simulator.state import (
+    FREE_LEAF,
     FREE_RECORD,
     HEAD,
     HOLDING,
+    HOLDS_SHIFT,
+    LEAF_ENTRIES,
     NEXT,
     NEXT_REQUEST,
     NODE,
+    NODE_MASK,
+    NUM_RECORDS,
     NUM_REQUESTS,
+    PLACE,
+    REQUEST_S_BITS,
+    SITE_BITS,
     SIZE,
     SLOT_FREED,
+    SLOTS,
     STATUS,
     TAIL,
     TYPE,
+    USED_LEAVES,
     USED_RECORDS,
     FleetState,
+    num_leaves,
 )
 from edgegym.world.compiled import World
 
 # Axis 1 of these grows with the requests in the system, or with those of a stream block.
-_RECORD_FIELDS = ("record_time", "record_index", "flight_time", "flight_order", "flight_item")
-_EVENT_FIELDS = ("event_time", "event_order", "event_item")
+_RECORD_FIELDS = ("record_time", "record_index")
+_EVENT_FIELDS = ("soon_time", "soon_order", "soon_item", "far_time", "far_order", "far_item")
+_LEAF_FIELDS = ("leaf_entries", "leaf_following")
 _REQUEST_FIELDS = (
     "request_time_s",
     "request_x_km",
@@ -65,7 +86,7 @@ def _check_arrays(mine: FleetState, state: FleetState) -> None:
             found = getattr(theirs, "dtype", type(theirs).__name__)
             raise ValueError(f"state.{name} is {found}: must be an array of {ours.dtype}")
         shape = theirs.shape
-        if name in _RECORD_FIELDS + _EVENT_FIELDS + _REQUEST_FIELDS:
+        if name in _RECORD_FIELDS + _EVENT_FIELDS + _LEAF_FIELDS + _REQUEST_FIELDS:
             fits = len(shape) == ours.ndim and shape[0] == 1 and shape[2:] == ours.shape[2:]
         else:
             fits = shape == ours.shape
@@ -75,6 +96,9 @@ def _check_arrays(mine: FleetState, state: FleetState) -> None:
     events = records + state.node_x.shape[1] + 1
     _check_lengths(state, _RECORD_FIELDS, records)
     _check_lengths(state, _EVENT_FIELDS, events)
+    leaves = num_leaves(events, state.page_head.shape[1])
+    _check_lengths(state, ("leaf_entries",), leaves * LEAF_ENTRIES)
+    _check_lengths(state, ("leaf_following",), leaves)
     _check_lengths(state, _REQUEST_FIELDS, state.request_time_s.shape[1])
 
 
@@ -104,15 +128,20 @@ def _check_fleet(world: World, state: FleetState) -> None:
         _check_range(name, getattr(state, name), 0, np.finfo(np.float64).max)
     _check_range("bucket_bytes", state.bucket_bytes, 0.0, float(world.burst_bytes))
     _check_range("tier_wait_s", state.tier_wait_s, 0.0, np.finfo(np.float64).max)
-    _check_range("cell_nodes", state.cell_nodes, 0, nodes - 1)
+    site = np.ascontiguousarray(state.sites[..., SITE_BITS]).view(np.int64)
+    _check_range("sites, holding", site >> HOLDS_SHIFT, 0, world.num_holdings - 1)
+    _check_range("sites, node", site & NODE_MASK, 0, nodes - 1)
+    _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, nodes - 1)
+    _check_range("cell_seed", state.cell_seed, 0, nodes - 1)
     _check_range("cell_start", state.cell_start, 0, nodes)
     if int(state.cells[0].prod()) > max(cells, 0) or state.cells.min() < 0:
         raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")
     here = slice(0, int(count[0]))
-    expected = world.prefill_s[state.holding[0, here]].T
-    if not np.array_equal(state.node_prefill_s[0, :, here], expected):
+    node_rate = state.node_work[0, here, SLOTS] * world.slot_service_rate[state.holding[0, here]]
+    request_s = np.ascontiguousarray(state.node_work[0, here, REQUEST_S_BITS]).view(np.float64)
+    if not np.array_equal(request_s, 1.0 / node_rate):
         raise ValueError(
-            "state.node_prefill_s differs from this scenario's prefill times: "
+            "state.node_work differs from this scenario's service rates: "
             "the state must be of a fleet of the same scenario"
         )
 
@@ -122,6 +151,7 @@ def _check_queues(world: World, state: FleetState) -> None:
     scalars, capacity = state.scalars, state.request_time_s.shape[1]
     _check_range("scalars[FREE_RECORD]", scalars[:, FREE_RECORD], -1, records - 1)
     _check_range("scalars[USED_RECORDS]", scalars[:, USED_RECORDS], 0, records)
+    _check_range("scalars[NUM_RECORDS]", scalars[:, NUM_RECORDS], records, records)
     _check_range("scalars[NUM_REQUESTS]", scalars[:, NUM_REQUESTS], 0, capacity)
     loaded = int(scalars[0, NUM_REQUESTS])
     _check_range("scalars[NEXT_REQUEST]", scalars[:, NEXT_REQUEST], 0, loaded)
@@ -142,7 +172,24 @@ def _check_queues(world: World, state: FleetState) -> None:
             )
     for column, name in ((HEAD, "HEAD"), (TAIL, "TAIL")):
         _check_range(f"node_work[{name}]", state.node_work[..., column], -1, records - 1)
-    _check_range("event_count[SIZE]", state.event_count[:, SIZE], 0, state.event_time.shape[1])
-    _check_range("flight_count[SIZE]", state.flight_count[:, SIZE], 0, records)
-    _check_range("event_item", state.event_item, -1, max(records, nodes) - 1)
-    _check_range("flight_item", state.flight_item, -1, records - 1)
+    _check_events(state, records, nodes)
+
+
+def _check_events(state: FleetState, records: int, nodes: int) -> None:
+    leaves, events = state.leaf_following.shape[1], state.soon_time.shape[1]
+    _check_range("soon_count[SIZE]", state.soon_count[:, SIZE], 0, events)
+    _check_range("far_count[SIZE]", state.far_count[:, SIZE], 0, events)
+    _check_range("page_head", state.page_head, -1, leaves << LEAF_SHIFT)
+    _check_range("leaf_following", state.leaf_following, -1, leaves - 1)
+    _check_range("calendar_num[FREE_LEAF]", state.calendar_num[:, FREE_LEAF], -1, leaves - 1)
+    _check_range("calendar_num[USED_LEAVES]", state.calendar_num[:, USED_LEAVES], 0, leaves)
+    for name, orders, items in (
+        ("soon_item", state.soon_order, state.soon_item),
+        ("far_item", state.far_order, state.far_item),
+        ("leaf_entries", state.leaf_entries[..., 1], state.leaf_entries[..., 2]),
+    ):
+        kinds = orders >> KIND_SHIFT
+        of_requests = items[(kinds == SLOT_END) | (kinds == LANDING)]
+        _check_range(f"{name}, node", of_requests >> NODE_SHIFT, 0, nodes - 1)
+        _check_range(f"{name}, record", of_requests & RECORD_MASK, 0, records - 1)
+        _check_range(f"{name}, node", items[kinds == FLOW_END], 0, nodes - 1)

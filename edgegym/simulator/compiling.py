@@ -11,6 +11,7 @@ keeps the arrays alive, so its helpers can work on bare views.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from llvmlite import ir
 from numba import typeof, types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
@@ -76,17 +77,26 @@ def entry_point(function: Any, *arguments: Any) -> Callable[..., Any]:
     return function.compile(tuple(typeof(argument) for argument in arguments))
 
 
-def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any, columns: int | None) -> Any:
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         array.parent = cgutils.get_null_value(array.parent.type)
+        if columns is not None:
+            shape = cgutils.unpack_tuple(builder, array.shape)
+            shape[0] = context.get_constant(types.intp, 0)
+            if columns > 0:
+                shape[1] = context.get_constant(types.intp, columns)
+            array.shape = cgutils.pack_array(builder, shape)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
         kinds: Any = kind
+        group = getattr(kind, "instance_class", None)
+        columns_of = getattr(group, "COLUMNS", None)
         for index in range(len(kinds)):
             element = builder.extract_value(value, index)
-            element = _without_owner(context, builder, kinds[index], element)
+            known = None if columns_of is None else dict(columns_of).get(kinds.fields[index], 0)
+            element = _without_owner(context, builder, kinds[index], element, known)
             value = builder.insert_value(value, element, index)
     return value
 
@@ -94,7 +104,7 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 @intrinsic
 def _borrow(typing_context: Any, value: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _without_owner(context, builder, signature.args[0], arguments[0])
+        return _without_owner(context, builder, signature.args[0], arguments[0], None)
 
     return value(value), build
 
@@ -107,5 +117,39 @@ def _same(value: T) -> T:
 borrow: Any = _same if getattr(config, "DISABLE_JIT", 0) else _borrow
 """Return an array, or a tuple of arrays and numbers, without ownership (kernels only).
 
-The result must not outlive the kernel's own arguments.
+The result must not outlive the kernel's own arguments. Where a tuple's class has ``COLUMNS``,
+pairs of a name and a number of columns, its arrays lose their first length as well: they can only
+be indexed, from 0 upwards, and elements of those named are found without reading any length. (Numba
+looks the length up at every access, in case an index is negative.)
+"""
+
+
+@intrinsic
+def _prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        indices = arguments[1 : 1 + kind.ndim]
+        address = cgutils.get_item_pointer(context, builder, kind, view, indices)
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte, number, number, number]),
+            "llvm.prefetch.p0i8",
+        )
+        read, keep, data = number(0), number(3), number(1)
+        builder.call(function, [builder.bitcast(address, byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, types.intp), build
+
+
+def _stay(array: Any, row: int, column: int) -> None:
+    """Do nothing: without compilation there is no memory to wait for."""
+
+
+prefetch: Any = _stay if getattr(config, "DISABLE_JIT", 0) else _prefetch
+"""Ask for an element, ``(array, row, column)``, so that it is near when it is needed.
+
+The column is ignored for an array of one dimension.
 """

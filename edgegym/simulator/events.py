@@ -1,100 +1,208 @@
-"""The event queues: binary heaps over (time, kind, sequence) in flat arrays.
+"""The event queue: a calendar whose current page is a small heap.
 
-At equal times the smaller kind goes first, then the event that was scheduled first. Arrivals at
-nodes and routing come last at equal times, in this order, and have queues of their own: requests on
-the radio are few and near in time, so they lie in a small heap, and requests to be routed come
-sorted from the stream. (Measured: a 4-ary heap is no faster from 10 to 10^5 events.)
+At equal times the smaller kind goes first, then the event that was scheduled first. Routing comes
+last and has no events: requests come sorted from the stream.
+
+Time is cut into pages of a few events each. An event of the current page, or of one before it,
+lies in the heap ``soon``, which is small and stays in the nearest cache; one of the next pages is
+written to the end of its page, unsorted; one beyond the last page lies in the heap ``far``. When
+``soon`` is empty, the next page that is not is poured into it, with what ``far`` has of that time.
+So the first event of all is always the first of ``soon``, and nearly all events cost the same,
+however many there are.
+
+A page is a list of leaves of eight entries (time as bits, order, item), taken from a common pool.
 """
 
 import numpy as np
 
-from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.lane import Heap
-from edgegym.simulator.state import SEQUENCE, SIZE
+from edgegym.simulator.compiling import helper, inlined, prefetch
+from edgegym.simulator.heap import pop, push, replace
+from edgegym.simulator.lane import Calendar, Nodes, Queue, Records
+from edgegym.simulator.state import (
+    CURRENT_PAGE,
+    FREE_LEAF,
+    LEAF_ENTRIES,
+    NEXT_SEQUENCE,
+    ON_PAGES,
+    SIZE,
+    USED_LEAVES,
+    Ints,
+)
 
 SLOT_END = 0
 FLOW_END = 1
 TELEMETRY = 3
+LANDING = 4
 
-_KIND_SHIFT = 56  # 2^56 events before two sequence numbers meet
+KIND_SHIFT = 56  # 2^56 events before two sequence numbers meet
+NODE_SHIFT = 32
+RECORD_MASK = (1 << NODE_SHIFT) - 1
+_LAST_PAGE = 2.0**62
+LEAF_SHIFT = 4  # a page's head is its first leaf and the number of entries in it
 
 
 @inlined
 def kind_of(order: int) -> int:
     """Return the kind of an event from its order key."""
-    return order >> _KIND_SHIFT
+    return order >> KIND_SHIFT
 
 
 @inlined
-def _next_order(heap: Heap, kind: int) -> int:
-    sequence = heap.num[SEQUENCE]
-    heap.num[SEQUENCE] = sequence + 1
-    return (kind << _KIND_SHIFT) + sequence
+def request_item(node: int, record: int) -> int:
+    """Return the item of an event that concerns a request at a node."""
+    return (node << NODE_SHIFT) + record
+
+
+@inlined
+def node_of(item: int) -> int:
+    """Return the node of an event that concerns a request."""
+    return item >> NODE_SHIFT
+
+
+@inlined
+def record_of(item: int) -> int:
+    """Return the record of an event that concerns a request."""
+    return item & RECORD_MASK
+
+
+@inlined
+def _next_order(numbers: Ints, kind: int) -> int:
+    sequence = numbers[NEXT_SEQUENCE]
+    numbers[NEXT_SEQUENCE] = sequence + 1
+    return (kind << KIND_SHIFT) + sequence
+
+
+@inlined
+def _page_of(calendar: Calendar, time: float) -> int:
+    return int(min(time * calendar.pages_per_s, _LAST_PAGE))
+
+
+@inlined
+def _new_leaf(calendar: Calendar) -> int:
+    leaf = calendar.num[FREE_LEAF]
+    if leaf >= 0:
+        calendar.num[FREE_LEAF] = calendar.following[leaf]
+        return leaf
+    leaf = calendar.num[USED_LEAVES]
+    calendar.num[USED_LEAVES] = leaf + 1
+    return leaf
 
 
 @helper
-def sift_down(times, orders, items, size, time, order, item):
-    """Place an event into the hole at the root and restore the heap of ``size`` events."""
-    hole = 0
-    child = 1
-    while child < size:
-        right = child + 1
-        if right < size and (
-            times[right] < times[child]
-            or (times[right] == times[child] and orders[right] < orders[child])
-        ):
-            child = right
-        if time < times[child] or (time == times[child] and order < orders[child]):
-            break
-        times[hole] = times[child]
-        orders[hole] = orders[child]
-        items[hole] = items[child]
-        hole = child
-        child = 2 * hole + 1
-    times[hole] = time
-    orders[hole] = order
-    items[hole] = item
-
-
-@helper
-def sift_up(times, orders, items, hole, time, order, item):
-    """Place an event into the hole at the end and restore the heap."""
-    while hole > 0:
-        parent = (hole - 1) >> 1
-        if times[parent] < time or (times[parent] == time and orders[parent] < order):
-            break
-        times[hole] = times[parent]
-        orders[hole] = orders[parent]
-        items[hole] = items[parent]
-        hole = parent
-    times[hole] = time
-    orders[hole] = order
-    items[hole] = item
+def _write(calendar: Calendar, page: int, time: float, order: int, item: int) -> None:
+    """Write an event to the end of a page."""
+    slot = page & (calendar.pages - 1)
+    head = calendar.head[slot]
+    leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
+    if head < 0 or used == LEAF_ENTRIES:
+        full = leaf if head >= 0 else -1
+        leaf, used = _new_leaf(calendar), 0
+        calendar.following[leaf] = full
+    entry = leaf * LEAF_ENTRIES + used
+    calendar.entries[entry, 0] = np.float64(time).view(np.int64)
+    calendar.entries[entry, 1] = order
+    calendar.entries[entry, 2] = item
+    calendar.head[slot] = (leaf << LEAF_SHIFT) + used + 1
+    calendar.num[ON_PAGES] += 1
 
 
 @inlined
-def push_event(heap: Heap, time: float, kind: int, item: int) -> None:
-    """Schedule an event."""
-    size = heap.num[SIZE]
-    heap.num[SIZE] = size + 1
-    order = _next_order(heap, kind)
-    sift_up(heap.time, heap.order, heap.item, size, time, order, item)
-
-
-@inlined
-def pop_event(heap: Heap) -> None:
-    """Remove the first event; an empty heap has its first event at infinity."""
-    size = heap.num[SIZE] - 1
-    heap.num[SIZE] = size
-    times, orders, items = heap.time, heap.order, heap.item
-    if size == 0:
-        times[0] = np.inf
+def _put(queue: Queue, time: float, order: int, item: int) -> None:
+    calendar = queue.calendar
+    page, current = _page_of(calendar, time), calendar.num[CURRENT_PAGE]
+    if page <= current:
+        push(queue.soon, time, order, item)
+    elif page - current < calendar.pages:
+        _write(calendar, page, time, order, item)
     else:
-        sift_down(times, orders, items, size, times[size], orders[size], items[size])
+        push(queue.far, time, order, item)
 
 
 @inlined
-def replace_event(heap: Heap, time: float, kind: int, item: int) -> None:
-    """Replace the first event by a new one: cheaper than to remove and to schedule."""
-    order = _next_order(heap, kind)
-    sift_down(heap.time, heap.order, heap.item, heap.num[SIZE], time, order, item)
+def push_event(queue: Queue, time: float, kind: int, item: int) -> None:
+    """Schedule an event, not before the first."""
+    _put(queue, time, _next_order(queue.calendar.num, kind), item)
+
+
+@inlined
+def pop_event(queue: Queue) -> None:
+    """Remove the first event."""
+    pop(queue.soon)
+
+
+@inlined
+def replace_event(queue: Queue, time: float, kind: int, item: int) -> None:
+    """Replace the first event by a new one."""
+    order = _next_order(queue.calendar.num, kind)
+    if _page_of(queue.calendar, time) <= queue.calendar.num[CURRENT_PAGE]:
+        replace(queue.soon, time, order, item)
+    else:
+        pop(queue.soon)
+        _put(queue, time, order, item)
+
+
+@helper
+def _pour(queue: Queue, page: int) -> None:
+    """Move the events of a page into the heap."""
+    calendar = queue.calendar
+    slot = page & (calendar.pages - 1)
+    head = calendar.head[slot]
+    leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
+    calendar.head[slot] = -1
+    while leaf >= 0:
+        begin = leaf * LEAF_ENTRIES
+        for entry in range(begin, begin + used):
+            time = np.int64(calendar.entries[entry, 0]).view(np.float64)
+            push(queue.soon, time, calendar.entries[entry, 1], calendar.entries[entry, 2])
+        calendar.num[ON_PAGES] -= used
+        following = calendar.following[leaf]
+        calendar.following[leaf] = calendar.num[FREE_LEAF]
+        calendar.num[FREE_LEAF] = leaf
+        leaf, used = following, LEAF_ENTRIES
+
+
+@helper
+def _fetch_ahead(calendar: Calendar, nodes: Nodes, records: Records, page: int) -> None:
+    """Ask for the memory that the events of a page will need, before they happen."""
+    head = calendar.head[page & (calendar.pages - 1)]
+    leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
+    while leaf >= 0:
+        begin = leaf * LEAF_ENTRIES
+        for entry in range(begin, begin + used):
+            kind, item = kind_of(calendar.entries[entry, 1]), calendar.entries[entry, 2]
+            if kind in (SLOT_END, LANDING):
+                node, record = node_of(item), record_of(item)
+                prefetch(records.time, record, 0)
+                prefetch(records.time, record, 4)
+                prefetch(records.info, record, 0)
+                prefetch(records.info, record, 5)
+                prefetch(nodes.work, node, 0)
+                prefetch(nodes.work, node, 8)
+        leaf, used = calendar.following[leaf], LEAF_ENTRIES
+    prefetch(calendar.head, (page + 8) & (calendar.pages - 1), 0)
+
+
+@inlined
+def turn_page(queue: Queue, nodes: Nodes, records: Records, ahead: bool, limit_s: float) -> None:
+    """Fill ``soon``, which is empty, with the next events, or those up to a time if none come."""
+    calendar, far = queue.calendar, queue.far
+    last = _page_of(calendar, limit_s)
+    if far.num[SIZE] > 0:
+        last = min(last, _page_of(calendar, far.time[0]))
+    page = calendar.num[CURRENT_PAGE]
+    if calendar.num[ON_PAGES] == 0:
+        page = max(page, last)
+    else:
+        mask = calendar.pages - 1
+        while page < last:
+            page += 1
+            if calendar.head[page & mask] >= 0:
+                _pour(queue, page)
+                break
+    turned = page > calendar.num[CURRENT_PAGE]
+    calendar.num[CURRENT_PAGE] = page
+    while far.num[SIZE] > 0 and _page_of(calendar, far.time[0]) <= page:
+        push(queue.soon, far.time[0], far.order[0], far.item[0])
+        pop(far)
+    if ahead and turned:
+        _fetch_ahead(calendar, nodes, records, page + 1)

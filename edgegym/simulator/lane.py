@@ -1,12 +1,24 @@
 """What kernels see of one fleet: views of its state and of its world, in small groups.
 
 Helpers take the groups they need. Tuples are kept narrow because compile time grows steeply with
-the number of arrays that a function is passed.
+the number of arrays that a function is passed. Tuples with ``COLUMNS`` lose the lengths of their
+arrays inside a kernel: see :data:`~edgegym.simulator.compiling.borrow`.
 """
 
 from typing import NamedTuple
 
-from edgegym.simulator.state import Bools, FleetState, Floats, Ints
+from edgegym.simulator.state import (
+    NUM_MEASURED,
+    NUM_NODE_WORK,
+    NUM_RECORD_INDICES,
+    NUM_RECORD_TIMES,
+    NUM_SITE,
+    Bools,
+    FleetState,
+    Floats,
+    Ints,
+    pages_per_s,
+)
 from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
 
 _LOAD_AWARE = ROUTER_KINDS.index("load_aware")
@@ -24,7 +36,10 @@ class Types(NamedTuple):
     decode_s: Floats  # [Q]
     output_tokens: Floats  # [Q]
     hit_tokens: Floats  # [H, Q]
+    prefill_s: Floats  # [H, Q]
     service_kind: int
+
+    COLUMNS = ()
 
 
 class Signals(NamedTuple):
@@ -39,16 +54,13 @@ class Signals(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Load of the nodes; columns of work and rates as in :mod:`edgegym.simulator.state`."""
+    """Load of the nodes; columns as in :mod:`edgegym.simulator.state`."""
 
-    active: Ints  # [N]
-    queued: Ints  # [N]
-    in_flight: Ints  # [N]
-    holding: Ints  # [N]
     work: Ints  # [N, NUM_NODE_WORK]
-    rates: Floats  # [N, NUM_NODE_RATES]
-    prefill_s: Floats  # [Q, N]
-    advertised_wait_s: Floats  # [N]
+    measured: Floats  # [N, NUM_MEASURED]
+    sites: Floats  # [N, NUM_SITE]
+
+    COLUMNS = (("work", NUM_NODE_WORK), ("measured", NUM_MEASURED), ("sites", NUM_SITE))
 
 
 class Records(NamedTuple):
@@ -58,14 +70,39 @@ class Records(NamedTuple):
     info: Ints  # [P, NUM_RECORD_INDICES]
     scalars: Ints
 
+    COLUMNS = (("time", NUM_RECORD_TIMES), ("info", NUM_RECORD_INDICES))
+
 
 class Heap(NamedTuple):
-    """Event heap; the first time is infinite when it is empty."""
+    """Heap of events; the first time is infinite when it is empty."""
 
     time: Floats
     order: Ints
     item: Ints
-    num: Ints  # [2] SIZE, SEQUENCE
+    num: Ints  # [1] SIZE
+
+    COLUMNS = ()
+
+
+class Calendar(NamedTuple):
+    """Pages of events, columns of num as in :mod:`edgegym.simulator.state`."""
+
+    head: Ints  # [pages]
+    entries: Ints  # [leaves · LEAF_ENTRIES, 3]
+    following: Ints  # [leaves]
+    num: Ints  # [NUM_CALENDAR]
+    pages: int  # a power of two
+    pages_per_s: float
+
+    COLUMNS = (("entries", 3),)
+
+
+class Queue(NamedTuple):
+    """All events to come."""
+
+    soon: Heap
+    far: Heap
+    calendar: Calendar
 
 
 class Window(NamedTuple):
@@ -83,8 +120,7 @@ class Core(NamedTuple):
     signals: Signals
     nodes: Nodes
     records: Records
-    heap: Heap
-    flights: Heap  # requests on the radio
+    queue: Queue
     scalars: Ints
     window: Window
 
@@ -94,7 +130,6 @@ class Catalogue(NamedTuple):
 
     profile: Ints  # [N]
     slots: Ints  # [N, S]
-    prefill_s: Floats  # [H, Q]
     slot_service_rate: Floats  # [H]
     tier_wait_s: Floats  # [S]
     advertises_tier: bool
@@ -121,14 +156,16 @@ class Area(NamedTuple):
     height_km: float
     periodic: bool
     num_nodes: int
-    x_km: Floats  # [N] inf where a node can't be chosen
-    y_km: Floats  # [N]
+    sites: Floats  # [N, NUM_SITE]
+    prefill_s: Floats  # [H, Q]
     least_prefill_s: Floats  # [Q]
     scan: Floats  # [2, N] scratch
     cells_x: int  # 0 without a grid
     cells_y: int
-    cell_start: Ints
-    cell_nodes: Ints
+    cell_start: Ints  # [cells + 1]
+    cell_seed: Ints  # [cells]
+
+    COLUMNS = (("sites", NUM_SITE),)
 
 
 class Requests(NamedTuple):
@@ -140,6 +177,8 @@ class Requests(NamedTuple):
     mark: Floats  # [R]
     type: Ints  # [R]
     end_s: Floats  # [1]
+
+    COLUMNS = ()
 
 
 class Lane(NamedTuple):
@@ -194,6 +233,7 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
             world.decode_occupancy_s,
             world.output_tokens,
             world.hit_tokens,
+            world.prefill_s,
             world.service_kind,
         ),
         Signals(
@@ -204,23 +244,19 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
             world.telemetry_period_s,
             world.telemetry_ewma_s,
         ),
-        Nodes(
-            state.active[b],
-            state.queued[b],
-            state.in_flight[b],
-            state.holding[b],
-            state.node_work[b],
-            state.node_rates[b],
-            state.node_prefill_s[b],
-            state.advertised_wait_s[b],
-        ),
+        Nodes(state.node_work[b], state.node_measured[b], state.sites[b]),
         Records(state.record_time[b], state.record_index[b], scalars),
-        Heap(state.event_time[b], state.event_order[b], state.event_item[b], state.event_count[b]),
-        Heap(
-            state.flight_time[b],
-            state.flight_order[b],
-            state.flight_item[b],
-            state.flight_count[b],
+        Queue(
+            Heap(state.soon_time[b], state.soon_order[b], state.soon_item[b], state.soon_count[b]),
+            Heap(state.far_time[b], state.far_order[b], state.far_item[b], state.far_count[b]),
+            Calendar(
+                state.page_head[b],
+                state.leaf_entries[b],
+                state.leaf_following[b],
+                state.calendar_num[b],
+                state.page_head.shape[1],
+                pages_per_s(world),
+            ),
         ),
         scalars,
         Window(state.counters[b], state.family_counters[b], state.histogram[b]),
@@ -228,7 +264,6 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
     catalogue = Catalogue(
         state.profile[b],
         state.slots[b],
-        world.prefill_s,
         world.slot_service_rate,
         state.tier_wait_s[b],
         load_aware and world.wait_kind == _TIER,
@@ -249,14 +284,14 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
         world.height_km,
         world.periodic,
         int(state.node_count[b]),
-        state.reach_x_km[b],
-        state.node_y[b],
+        state.sites[b],
+        world.prefill_s,
         world.min_prefill_s,
         state.scan[b],
         int(state.cells[b, 0]),
         int(state.cells[b, 1]),
         state.cell_start[b],
-        state.cell_nodes[b],
+        state.cell_seed[b],
     )
     return Lane(
         core,

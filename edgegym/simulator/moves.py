@@ -11,6 +11,8 @@ from edgegym.simulator.lane import Lane
 from edgegym.simulator.nodes import fill_slots
 from edgegym.simulator.state import (
     DRAINING,
+    HOLDS,
+    IN_SLOTS,
     PENDING_BYTES,
     PENDING_MOVES,
     SLOTS,
@@ -132,17 +134,17 @@ def change_profile(lane: Lane, node: int, profile: int, kept: int, missing_bytes
     """
     fleet = borrow(lane)
     nodes, transfers, now = fleet.core.nodes, fleet.transfers, fleet.now_s[0]
-    accrue_slots(nodes.active, nodes.work, node, now)
+    accrue_slots(nodes.work, node, now)
     fleet.catalogue.profile[node] = profile
-    nodes.holding[node] = kept if missing_bytes > 0 else profile
+    nodes.work[node, HOLDS] = kept if missing_bytes > 0 else profile
     refresh_node(fleet.catalogue, nodes, fleet.core.signals.backlog, node)
     if missing_bytes > 0:
         transfers.receiving[node] = True
         transfers.bytes_total[node] = missing_bytes
         transfers.start_s[node] = np.inf
         transfers.end_s[node] = np.inf
-        if nodes.active[node] <= nodes.work[node, SLOTS]:
-            begin_transfer(transfers, nodes.work, fleet.core.heap, node, now)
+        if nodes.work[node, IN_SLOTS] <= nodes.work[node, SLOTS]:
+            begin_transfer(transfers, nodes.work, fleet.core.queue, node, now)
         else:
             nodes.work[node, DRAINING] = 1
     fill_slots(fleet.core, node, now)

@@ -2,17 +2,20 @@
 
 from edgegym.simulator.accounting import accrue_slots
 from edgegym.simulator.compiling import inlined
-from edgegym.simulator.events import SLOT_END, push_event
+from edgegym.simulator.events import SLOT_END, push_event, request_item
 from edgegym.simulator.lane import Core, Nodes, Records
 from edgegym.simulator.service import leave_slot, take_slot
 from edgegym.simulator.state import (
     HEAD,
+    IN_SLOTS,
     JOIN_S,
     NEXT,
+    ON_RADIO,
     QUEUED,
     SLOTS,
     STATUS,
     TAIL,
+    WAITING,
 )
 from edgegym.simulator.telemetry import note_left, note_wait
 
@@ -21,19 +24,19 @@ from edgegym.simulator.telemetry import note_left, note_wait
 def _append(nodes: Nodes, records: Records, node: int, record: int) -> None:
     records.info[record, STATUS] = QUEUED
     records.info[record, NEXT] = -1
-    if nodes.queued[node] == 0:
+    if nodes.work[node, WAITING] == 0:
         nodes.work[node, HEAD] = record
     else:
         records.info[nodes.work[node, TAIL], NEXT] = record
     nodes.work[node, TAIL] = record
-    nodes.queued[node] += 1
+    nodes.work[node, WAITING] += 1
 
 
 @inlined
 def _take_first(nodes: Nodes, records: Records, node: int) -> int:
     record = nodes.work[node, HEAD]
     nodes.work[node, HEAD] = records.info[record, NEXT]
-    nodes.queued[node] -= 1
+    nodes.work[node, WAITING] -= 1
     return record
 
 
@@ -49,13 +52,13 @@ def _start(core: Core, node: int, record: int, now: float) -> float:
 def join_node(core: Core, node: int, record: int, now: float) -> float:
     """Let a request reach its node; return when its slot ends, or −1 when it has to queue."""
     nodes = core.nodes
-    nodes.in_flight[node] -= 1
+    nodes.work[node, ON_RADIO] -= 1
     core.records.time[record, JOIN_S] = now
-    if nodes.active[node] >= nodes.work[node, SLOTS]:
+    if nodes.work[node, IN_SLOTS] >= nodes.work[node, SLOTS]:
         _append(nodes, core.records, node, record)
         return -1.0
-    accrue_slots(nodes.active, nodes.work, node, now)
-    nodes.active[node] += 1
+    accrue_slots(nodes.work, node, now)
+    nodes.work[node, IN_SLOTS] += 1
     return _start(core, node, record, now)
 
 
@@ -68,11 +71,11 @@ def end_slot(core: Core, node: int, record: int, now: float, until: float) -> tu
     nodes = core.nodes
     leave_slot(core.types, core.records, core.window, nodes.work, record, until)
     note_left(core.signals, nodes, node)
-    if nodes.queued[node] > 0 and nodes.active[node] <= nodes.work[node, SLOTS]:
+    if nodes.work[node, WAITING] > 0 and nodes.work[node, IN_SLOTS] <= nodes.work[node, SLOTS]:
         following = _take_first(nodes, core.records, node)
         return _start(core, node, following, now), following
-    accrue_slots(nodes.active, nodes.work, node, now)
-    nodes.active[node] -= 1
+    accrue_slots(nodes.work, node, now)
+    nodes.work[node, IN_SLOTS] -= 1
     return -1.0, -1
 
 
@@ -80,8 +83,9 @@ def end_slot(core: Core, node: int, record: int, now: float, until: float) -> tu
 def fill_slots(core: Core, node: int, now: float) -> None:
     """Start queued requests while slots are free."""
     nodes = core.nodes
-    accrue_slots(nodes.active, nodes.work, node, now)
-    while nodes.queued[node] > 0 and nodes.active[node] < nodes.work[node, SLOTS]:
+    accrue_slots(nodes.work, node, now)
+    while nodes.work[node, WAITING] > 0 and nodes.work[node, IN_SLOTS] < nodes.work[node, SLOTS]:
         record = _take_first(nodes, core.records, node)
-        nodes.active[node] += 1
-        push_event(core.heap, _start(core, node, record, now), SLOT_END, record)
+        nodes.work[node, IN_SLOTS] += 1
+        end = _start(core, node, record, now)
+        push_event(core.queue, end, SLOT_END, request_item(node, record))

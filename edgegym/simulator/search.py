@@ -1,9 +1,10 @@
 """The exact search for the node with the least score.
 
-Small fleets are scanned node by node. Larger ones lie in a uniform grid of cells, searched in
-square rings around the user; the search stops when even a node without a wait in the next ring
-could not win. Both choose the same node: they compute the same numbers, and ties go to the lower
-index.
+Small fleets are scanned node by node. Larger ones lie in a uniform grid of cells, and a search
+visits the rows of cells around the user, in each row only the cells that a disc touches: no node
+beyond it, not even one without a wait, could win. The disc is known from the start, from a node
+near the user, and shrinks with every better node. Both choose the same node: they compute the same
+numbers, and ties go to the lower index.
 """
 
 import math
@@ -11,20 +12,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.lane import Area, Nodes
-from edgegym.simulator.routers.dispatch import least_score, score
-from edgegym.simulator.state import FleetState, Floats, Ints
+from edgegym.simulator.compiling import helper, inlined, prefetch
+from edgegym.simulator.lane import Area
+from edgegym.simulator.routers.dispatch import least_beyond_radio, score
+from edgegym.simulator.state import (
+    HOLDS_SHIFT,
+    NODE_MASK,
+    PLACE,
+    SITE_BITS,
+    SITE_WAIT_S,
+    SITE_X_KM,
+    SITE_Y_KM,
+    FleetState,
+    Floats,
+    Ints,
+)
 from edgegym.world.compiled import World
 
-GRID_MIN_NODES = 200
+GRID_MIN_NODES = 80
 """Fleets of at least this many nodes are searched through the grid (measured: where both take the
 same time)."""
 
 _NODES_PER_CELL = 2.0
 
-# A ring's distance is computed with other roundings than a node's: give way by far more than those.
-_BOUND_SLACK = 1.0 - 1e-12
+# The disc is computed with other roundings than a node's score: widen it by far more than those.
+_SCORE_SLACK = 1.0 + 1e-12
+_DISC_SLACK = 1.0 + 1e-9
+_CELL_SLACK = 1e-9
+
+_FETCHED_ROWS = 2
 
 # Stands for the width of a region that does not wrap; finite, so that inf − inf never arises.
 _NO_WRAP_KM = 1e300
@@ -36,6 +52,16 @@ class Choice(NamedTuple):
     node: int  # −1 when no node is up
     nearest: int  # nearest up node, −1 when no node is up
     distance_squared_km2: float  # to the chosen node
+
+
+class _Best(NamedTuple):
+    """The best of the nodes seen so far; bits as in :data:`~edgegym.simulator.state.SITE_BITS`."""
+
+    least: float
+    chosen_bits: int
+    chosen_distance: float
+    closest: float
+    nearest_bits: int
 
 
 @inlined
@@ -55,26 +81,27 @@ def axis_distance_km(a: float, b: float, period_km: float) -> float:
 
 
 @helper
-def scan_nodes(area: Area, nodes: Nodes, x: float, y: float, request_type: int) -> Choice:
-    """Choose among all nodes one by one."""
+def scan_nodes(area: Area, x: float, y: float, request_type: int) -> Choice:
+    """Choose among all nodes one by one; without a grid they lie in the order of their index."""
     width = area.width_km if area.periodic else _NO_WRAP_KM
     height = area.height_km if area.periodic else _NO_WRAP_KM
     count = area.num_nodes
-    node_x, node_y = area.x_km, area.y_km
-    prefill, wait = nodes.prefill_s[request_type], nodes.advertised_wait_s
+    sites, prefill_s = area.sites, area.prefill_s
     distance, scores = area.scan[0], area.scan[1]
     kind = area.router_kind
     # Two loops: the first has no branches and runs on vector registers.
     for node in range(count):
-        dx = axis_distance_km(node_x[node], x, width)
-        dy = axis_distance_km(node_y[node], y, height)
+        dx = axis_distance_km(sites[node, SITE_X_KM], x, width)
+        dy = axis_distance_km(sites[node, SITE_Y_KM], y, height)
         distance[node] = dx * dx + dy * dy
     for node in range(count):
         scores[node] = score(
             kind,
             radio_beyond_base_s(area.radio_xi, area.radio_alpha, distance[node]),
-            prefill[node],
-            wait[node],
+            prefill_s[
+                np.float64(sites[node, SITE_BITS]).view(np.int64) >> HOLDS_SHIFT, request_type
+            ],
+            sites[node, SITE_WAIT_S],
         )
     least, chosen = np.inf, -1
     closest, nearest = np.inf, -1
@@ -90,72 +117,145 @@ def scan_nodes(area: Area, nodes: Nodes, x: float, y: float, request_type: int) 
     return Choice(chosen, nearest, distance[chosen] if chosen >= 0 else np.inf)
 
 
-@helper
-def search_grid(area: Area, nodes: Nodes, x: float, y: float, request_type: int) -> Choice:
-    """Choose among all nodes by rings of grid cells around the user."""
-    width = area.width_km if area.periodic else _NO_WRAP_KM
-    height = area.height_km if area.periodic else _NO_WRAP_KM
-    kind = area.router_kind
-    cells_x, cells_y = area.cells_x, area.cells_y
-    cell_width, cell_height = area.width_km / cells_x, area.height_km / cells_y
-    home_x = min(int(x / cell_width), cells_x - 1)
-    home_y = min(int(y / cell_height), cells_y - 1)
-    inset_x = min(x - home_x * cell_width, (home_x + 1) * cell_width - x)
-    inset_y = min(y - home_y * cell_height, (home_y + 1) * cell_height - y)
-    # Offsets beyond these reach cells already seen the other way round, or outside.
-    if area.periodic:
-        low_x, high_x, low_y, high_y = -(cells_x // 2), cells_x // 2, -(cells_y // 2), cells_y // 2
-    else:
-        low_x, high_x = -home_x, cells_x - 1 - home_x
-        low_y, high_y = -home_y, cells_y - 1 - home_y
-    last_ring = max(max(-low_x, high_x), max(-low_y, high_y))
-    prefill, wait = nodes.prefill_s[request_type], nodes.advertised_wait_s
-
-    least, chosen, chosen_distance = np.inf, -1, np.inf
-    closest, nearest = np.inf, -1
-    for ring in range(last_ring + 1):
-        if ring > 0:
-            reach = min(inset_x + (ring - 1) * cell_width, inset_y + (ring - 1) * cell_height)
-            reach = max(reach, 0.0) * _BOUND_SLACK
-            bound = least_score(
-                kind,
-                radio_beyond_base_s(area.radio_xi, area.radio_alpha, reach * reach),
-                area.least_prefill_s[request_type],
-            )
-            if bound * _BOUND_SLACK > least and reach * reach > closest:
-                break
-        for offset_y in range(max(-ring, low_y), min(ring, high_y) + 1):
-            edge = offset_y == -ring or offset_y == ring
-            step = 1 if edge or ring == 0 else 2 * ring
-            cell_y = (home_y + offset_y) % cells_y
-            for offset_x in range(-ring, ring + 1, step):
-                if offset_x < low_x or offset_x > high_x:
-                    continue
-                cell = cell_y * cells_x + (home_x + offset_x) % cells_x
-                for position in range(area.cell_start[cell], area.cell_start[cell + 1]):
-                    node = area.cell_nodes[position]
-                    dx = axis_distance_km(area.x_km[node], x, width)
-                    dy = axis_distance_km(area.y_km[node], y, height)
-                    squared = dx * dx + dy * dy
-                    if squared < closest or (squared == closest and node < nearest):
-                        closest, nearest = squared, node
-                    value = score(
-                        kind,
-                        radio_beyond_base_s(area.radio_xi, area.radio_alpha, squared),
-                        prefill[node],
-                        wait[node],
-                    )
-                    if value < least or (value == least and node < chosen):
-                        least, chosen, chosen_distance = value, node, squared
-    return Choice(chosen, nearest, chosen_distance)
+@inlined
+def _node_of(bits: int) -> int:
+    return bits & NODE_MASK if bits >= 0 else -1
 
 
 @inlined
-def choose_node(area: Area, nodes: Nodes, x: float, y: float, request_type: int) -> Choice:
+def _disc_squared_km2(area: Area, least: float, closest: float, request_type: int) -> float:
+    """Return the squared radius beyond which a node is farther and scores worse than these."""
+    beyond = least_beyond_radio(area.router_kind, area.least_prefill_s[request_type])
+    radio_s = max(least * _SCORE_SLACK - beyond, 0.0)
+    squared = radio_s / area.radio_xi
+    if area.radio_alpha != 2.0:
+        squared = squared ** (2.0 / area.radio_alpha)
+    return max(squared, closest) * _DISC_SLACK
+
+
+@inlined
+def _seek(
+    area: Area, best: _Best, begin: int, end: int, x: float, y: float, request_type: int
+) -> _Best:
+    """Look at the nodes at some places."""
+    width = area.width_km if area.periodic else _NO_WRAP_KM
+    height = area.height_km if area.periodic else _NO_WRAP_KM
+    least, chosen, chosen_distance, closest, nearest = best
+    sites = area.sites
+    for place in range(begin, end):
+        dx = axis_distance_km(sites[place, SITE_X_KM], x, width)
+        dy = axis_distance_km(sites[place, SITE_Y_KM], y, height)
+        squared = dx * dx + dy * dy
+        bits = int(np.float64(sites[place, SITE_BITS]).view(np.int64))
+        value = score(
+            area.router_kind,
+            radio_beyond_base_s(area.radio_xi, area.radio_alpha, squared),
+            area.prefill_s[bits >> HOLDS_SHIFT, request_type],
+            sites[place, SITE_WAIT_S],
+        )
+        # Conditional moves: which node is better is no branch that could be foreseen.
+        nearer, better = squared < closest, value < least
+        tied_distance = squared == closest and bits != nearest
+        tied_score = value == least and bits != chosen
+        closest = squared if nearer else closest
+        nearest = bits if nearer else nearest
+        least = value if better else least
+        chosen = bits if better else chosen
+        chosen_distance = squared if better else chosen_distance
+        if tied_distance and bits & NODE_MASK < nearest & NODE_MASK and nearest >= 0:
+            nearest = bits
+        if tied_score and bits & NODE_MASK < chosen & NODE_MASK and chosen >= 0:
+            chosen, chosen_distance = bits, squared
+    return _Best(least, chosen, chosen_distance, closest, nearest)
+
+
+@helper
+def search_grid(area: Area, x: float, y: float, request_type: int) -> Choice:
+    """Choose among all nodes by the rows of grid cells that a shrinking disc touches."""
+    cells_x, cells_y = area.cells_x, area.cells_y
+    columns_per_km, cell_height = cells_x / area.width_km, area.height_km / cells_y
+    column, home_y = x * columns_per_km, min(int(y / cell_height), cells_y - 1)
+    home_x = min(int(column), cells_x - 1)
+    # Rows beyond these have been seen the other way round, or lie outside.
+    if area.periodic:
+        below, above = cells_y // 2, cells_y // 2
+    else:
+        below, above = home_y, cells_y - 1 - home_y
+    inset = y - home_y * cell_height
+    seed = area.cell_seed[home_y * cells_x + home_x]
+    best = _Best(np.inf, -1, np.inf, np.inf, -1)
+    best = _seek(area, best, seed, seed + 1, x, y, request_type)
+    for ring in range(max(below, above) + 1):
+        touched = False
+        disc_squared = _disc_squared_km2(area, best.least, best.closest, request_type)
+        for side in range(2):
+            offset = ring if side == 0 else -ring
+            if offset > above or -offset > below or (ring == 0 and side == 1):
+                continue
+            gap = ring * cell_height - inset if side == 0 else inset + (ring - 1) * cell_height
+            gap = max(gap - _CELL_SLACK * cell_height, 0.0) if ring > 0 else 0.0
+            chord_squared = disc_squared - gap * gap
+            if chord_squared < 0.0:
+                continue
+            touched = True
+            row = home_y + offset
+            row += cells_y if row < 0 else (-cells_y if row >= cells_y else 0)
+            row *= cells_x
+            reach = min(math.sqrt(chord_squared) * columns_per_km + _CELL_SLACK, 2.0 * cells_x)
+            first, last = math.floor(column - reach), math.floor(column + reach)
+            if not area.periodic:
+                first, last = max(first, 0), min(last, cells_x - 1)
+            elif last - first >= cells_x:
+                first, last = 0, cells_x - 1
+            # A row that wraps is seen in two runs.
+            runs = 2 if first < 0 or last >= cells_x else 1
+            shift = cells_x if first < 0 else 0
+            for run in range(runs):
+                left = 0 if run == 1 else first + shift
+                right = last + shift - cells_x if run == 1 else min(last + shift, cells_x - 1)
+                begin, end = area.cell_start[row + left], area.cell_start[row + right + 1]
+                best = _seek(area, best, begin, end, x, y, request_type)
+        if not touched:
+            break
+    # No node has the bits −1, and a node that cannot be chosen never replaces them.
+    return Choice(_node_of(best.chosen_bits), _node_of(best.nearest_bits), best.chosen_distance)
+
+
+@inlined
+def _nearby_cell(area: Area, x: float, y: float, offset: int) -> int:
+    """Return the cell some rows above the one at (x, y)."""
+    column = min(int(x * area.cells_x / area.width_km), area.cells_x - 1)
+    row = min(int(y * area.cells_y / area.height_km), area.cells_y - 1) + offset
+    row = min(max(row, 0), area.cells_y - 1)
+    return row * area.cells_x + column
+
+
+@inlined
+def fetch_cells(area: Area, x: float, y: float) -> None:
+    """Ask for the memory in which :func:`fetch_sites` will look."""
+    for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
+        prefetch(area.cell_start, _nearby_cell(area, x, y, offset), 0)
+    prefetch(area.cell_seed, _nearby_cell(area, x, y, 0), 0)
+
+
+@inlined
+def fetch_sites(area: Area, x: float, y: float) -> None:
+    """Ask for the memory in which a search from (x, y) will probably look."""
+    for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
+        place = area.cell_start[_nearby_cell(area, x, y, offset)]
+        # Two sites lie in a cache line.
+        prefetch(area.sites, place, SITE_X_KM)
+        prefetch(area.sites, max(place - 2, 0), SITE_X_KM)
+        prefetch(area.sites, min(place + 2, area.num_nodes - 1), SITE_X_KM)
+        prefetch(area.sites, min(place + 4, area.num_nodes - 1), SITE_X_KM)
+
+
+@inlined
+def choose_node(area: Area, x: float, y: float, request_type: int) -> Choice:
     """Choose the node of a request made at (x, y)."""
     if area.cells_x == 0:
-        return scan_nodes(area, nodes, x, y, request_type)
-    return search_grid(area, nodes, x, y, request_type)
+        return scan_nodes(area, x, y, request_type)
+    return search_grid(area, x, y, request_type)
 
 
 def grid_shape(world: World) -> tuple[int, int]:
@@ -178,30 +278,40 @@ def grid_shape(world: World) -> tuple[int, int]:
 
 
 def build_grid(world: World, state: FleetState, b: int, shape: tuple[int, int]) -> None:
-    """Sort the nodes of fleet b into grid cells.
+    """Lay the nodes of fleet b out for the search: by grid cell, and by index within a cell.
 
     Parameters
     ----------
     world : World
         The compiled scenario.
     state : FleetState
-        State with node positions, changed in place.
+        State with node positions, changed in place; advertised waits and holdings of the sites are
+        still to be written.
     b : int
         Fleet.
     shape : tuple of int
-        Cells in x and y; (0, 0) leaves the fleet without a grid.
+        Cells in x and y; (0, 0) leaves the nodes in the order of their index.
     """
     state.cells[b] = shape
     cells_x, cells_y = shape
-    if cells_x == 0:
-        return
-    count = state.node_count[b]
-    column = _cell_index(state.node_x[b, :count], world.width_km / cells_x, cells_x)
-    row = _cell_index(state.node_y[b, :count], world.height_km / cells_y, cells_y)
-    cell = row * cells_x + column
-    state.cell_nodes[b, :count] = np.argsort(cell, kind="stable")
-    per_cell = np.bincount(cell, minlength=cells_x * cells_y)
-    state.cell_start[b, 1:] = np.cumsum(per_cell)
+    count = int(state.node_count[b])
+    x, y = state.node_x[b, :count], state.node_y[b, :count]
+    order = np.arange(count)
+    if cells_x > 0:
+        column = _cell_index(x, world.width_km / cells_x, cells_x)
+        row = _cell_index(y, world.height_km / cells_y, cells_y)
+        cell = row * cells_x + column
+        order = np.argsort(cell, kind="stable")
+        start = np.zeros(cells_x * cells_y + 1, dtype=np.int64)
+        np.cumsum(np.bincount(cell, minlength=cells_x * cells_y), out=start[1:])
+        state.cell_start[b] = start
+        # An empty cell is seeded by the next node of its row or of the rows after it.
+        state.cell_seed[b] = np.minimum(start[:-1], count - 1)
+    state.node_work[b, order, PLACE] = np.arange(count)
+    sites = state.sites[b, :count]
+    sites[:, SITE_X_KM] = np.where(state.up[b, order], x[order], np.inf)
+    sites[:, SITE_Y_KM] = y[order]
+    sites[:, SITE_BITS] = order.view(np.float64)
 
 
 def _cell_index(position_km: Floats, cell_km: float, cells: int) -> Ints:

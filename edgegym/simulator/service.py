@@ -10,6 +10,7 @@ from edgegym.simulator.state import (
     FIRST_TOKEN_COUNTED,
     FIRST_TOKEN_S,
     HOLDING,
+    HOLDS,
     MARK,
     SLOT_FREED,
     START_S,
@@ -34,11 +35,12 @@ def take_slot(
     laws hold the slot at least until the first token.
     """
     request_type = records.info[record, TYPE]
-    prefill_s = nodes.prefill_s[request_type, node]
+    holding = nodes.work[node, HOLDS]
+    prefill_s = types.prefill_s[holding, request_type]
     decode_s = types.decode_s[request_type]
     mark = records.time[record, MARK]
     records.info[record, STATUS] = ACTIVE
-    records.info[record, HOLDING] = nodes.holding[node]
+    records.info[record, HOLDING] = holding
     records.time[record, START_S] = now
     records.time[record, FIRST_TOKEN_S] = now + prefill_s
     if types.service_kind == EXPONENTIAL:

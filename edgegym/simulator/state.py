@@ -4,6 +4,7 @@ Everything that a simulation is lies in these arrays, so a copy of them is a cop
 Kernels see one fleet of them at a time, as a :class:`~edgegym.simulator.lane.Lane` of views.
 """
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,9 +16,24 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-# Columns of `event_count` and `flight_count`.
+# Column of `far_count` and `soon_count`.
 SIZE = 0  # events in the heap
-SEQUENCE = 1  # number of the next event, breaks ties in time and kind
+
+# Columns of `calendar_num`.
+CURRENT_PAGE = 0  # number of the page whose events lie in the heap
+ON_PAGES = 1  # events on later pages
+FREE_LEAF = 2  # head of the list of free leaves, -1 when empty
+USED_LEAVES = 3  # leaves from here on have never been used
+NEXT_SEQUENCE = 4  # number of the next event, breaks ties in time and kind
+NUM_CALENDAR = 5
+
+LEAF_ENTRIES = 8
+_EVENTS_PER_PAGE = 16
+# With so few requests at once a heap of all events is faster than pages.
+_FEW_REQUESTS, _ALL_ON_ONE_PAGE = 32.0, 2.0**20
+_MIN_PAGES, _MAX_PAGES = 16, 1 << 18
+# Pages reach as far as this many mean times that a request spends in a slot.
+_REACH_IN_OCCUPANCIES = 4.0
 
 # Columns of `scalars`.
 FREE_RECORD = 0  # head of the list of free request records, -1 when empty
@@ -28,7 +44,8 @@ NUM_REQUESTS = 4  # requests in the loaded block
 WINDOW_OPEN = 5  # whether an advance is in progress
 PENDING_MOVES = 6  # moves started since the last advance
 PENDING_BYTES = 7  # bytes charged for them
-NUM_SCALARS = 8
+NUM_RECORDS = 8  # records that there are
+NUM_SCALARS = 9
 
 # Columns of `record_time`.
 ARRIVAL_S = 0  # the request is made
@@ -57,24 +74,38 @@ SLOT_FREED = 4  # exponential service only: the slot is free, the first token st
 DECISION_COUNTED = 1
 FIRST_TOKEN_COUNTED = 2
 
-# Columns of `node_work`.
-SLOTS = 0  # of the node's profile
-HEAD = 1  # first record in the queue
-TAIL = 2  # last record in the queue
-REPORTED = 3  # requests at the node as far as the router knows
-DRAINING = 4  # whether a move waits for slots to get free
-BUSY_TICKS = 5  # of the window: slot time in use
-CAPACITY_TICKS = 6  # of the window: slot time there was
-PREFILL_TIME_TICKS = 7  # of the window: prefill of the first tokens
-ACCRUED_TICK = 8  # until when busy and capacity are counted
-NUM_NODE_WORK = 9
+# Columns of `node_work`: all that an event changes at a node, in two cache lines.
+IN_SLOTS = 0  # requests in a slot
+WAITING = 1  # requests in the queue
+ON_RADIO = 2  # requests routed to the node that have not reached it
+SLOTS = 3  # of the node's profile
+REPORTED = 4  # requests at the node as far as the router knows
+HOLDS = 5  # what the node really holds
+PLACE = 6  # where in `sites` the node is
+REQUEST_S_BITS = 7  # 1 / (slots · service rate), the bits of a float
+HEAD = 8  # first record in the queue
+TAIL = 9  # last record in the queue
+DRAINING = 10  # whether a move waits for slots to get free
+ACCRUED_TICK = 11  # until when busy and capacity are counted
+BUSY_TICKS = 12  # of the window: slot time in use
+CAPACITY_TICKS = 13  # of the window: slot time there was
+PREFILL_TIME_TICKS = 14  # of the window: prefill of the first tokens
+NUM_NODE_WORK = 16
 
-# Columns of `node_rates`.
-SECONDS_PER_REQUEST = 0  # 1 / (slots · service rate)
-MEASURED_SUM_S = 1  # faded sum of realised waits
-MEASURED_WEIGHT = 2  # faded number of them
-MEASURED_AT_S = 3  # time of the last
-NUM_NODE_RATES = 4
+# Columns of `sites`: all that the search reads of a node, in half a cache line.
+SITE_X_KM = 0  # inf where a node can't be chosen
+SITE_Y_KM = 1
+SITE_WAIT_S = 2  # advertised wait
+SITE_BITS = 3  # of an integer: what the node really holds, and its index in the last 32 bits
+NUM_SITE = 4
+HOLDS_SHIFT = 32
+NODE_MASK = (1 << HOLDS_SHIFT) - 1
+
+# Columns of `node_measured`.
+MEASURED_SUM_S = 0  # faded sum of realised waits
+MEASURED_WEIGHT = 1  # faded number of them
+MEASURED_AT_S = 2  # time of the last
+NUM_MEASURED = 3
 
 # Columns of `counters`: one window.
 ARRIVALS = 0
@@ -123,6 +154,9 @@ HISTOGRAM_MIN_LOG2 = -10
 HISTOGRAM_MAX_LOG2 = 14
 HISTOGRAM_BINS = ((HISTOGRAM_MAX_LOG2 - HISTOGRAM_MIN_LOG2) << HISTOGRAM_SUBBUCKETS_LOG2) + 2
 
+_LINE_BYTES = 64
+_ALIGNED_FROM_BYTES = 4096  # smaller arrays stay in the nearest cache however they lie
+
 INITIAL_RECORDS_PER_NODE = 16
 MIN_RECORDS = 256
 
@@ -137,49 +171,106 @@ class FleetState(NamedTuple):
     node_y: Floats  # [B, N] km
     up: Bools  # [B, N] False for padding nodes
     profile: Ints  # [B, N] the target as soon as a move has started
-    holding: Ints  # [B, N] what the node really holds
     receiving: Bools  # [B, N] a move is in progress
     move_bytes_total: Ints  # [B, N] bytes of that move
     transfer_start_s: Floats  # [B, N] inf while draining
     transfer_end_s: Floats  # [B, N] inf while draining
     slots: Ints  # [B, N, S]
-    active: Ints  # [B, N] requests in a slot
-    queued: Ints  # [B, N]
-    in_flight: Ints  # [B, N] routed to the node, still on the radio
     bucket_bytes: Floats  # [B] level at bucket_time_s
     bucket_time_s: Floats  # [B]
     window_nearest_demand: Ints  # [B, N, F] requests of the window by nearest up node and family
     # The rest is the kernel's own.
     node_work: Ints  # [B, N, NUM_NODE_WORK]
-    node_rates: Floats  # [B, N, NUM_NODE_RATES]
-    node_prefill_s: Floats  # [B, Q, N] residual prefill of each type
-    advertised_wait_s: Floats  # [B, N]
+    node_measured: Floats  # [B, N, NUM_MEASURED]
     tier_wait_s: Floats  # [B, S]
-    reach_x_km: Floats  # [B, N] x of nodes that can be chosen, inf for the others
+    sites: Floats  # [B, N, NUM_SITE] nodes in the order of the search: by cell, then by index
     cells: Ints  # [B, 2] cells of the search grid in x and y, 0 without a grid
-    cell_start: Ints  # [B, cells + 1]
-    cell_nodes: Ints  # [B, N] nodes by cell
-    scan: Floats  # [B, 2, N] scratch of the search
+    cell_start: Ints  # [B, cells + 1] first place of each cell
+    cell_seed: Ints  # [B, cells] place of a node in or near each cell
+    scan: Floats  # [B, 2, N] scratch of the search without a grid
     counters: Ints  # [B, NUM_COUNTERS]
     family_counters: Ints  # [B, 3, F]
     histogram: Ints  # [B, HISTOGRAM_BINS] TTFT
     scalars: Ints  # [B, NUM_SCALARS]
     record_time: Floats  # [B, P, NUM_RECORD_TIMES]
     record_index: Ints  # [B, P, NUM_RECORD_INDICES]
-    event_time: Floats  # [B, P + N + 1] heap
-    event_order: Ints  # [B, P + N + 1]
-    event_item: Ints  # [B, P + N + 1]
-    event_count: Ints  # [B, 2]
-    flight_time: Floats  # [B, P] heap of the requests on the radio
-    flight_order: Ints  # [B, P]
-    flight_item: Ints  # [B, P]
-    flight_count: Ints  # [B, 2]
+    soon_time: Floats  # [B, P + N + 1] heap of the events of the calendar's current page
+    soon_order: Ints  # [B, P + N + 1]
+    soon_item: Ints  # [B, P + N + 1]
+    soon_count: Ints  # [B, 1]
+    far_time: Floats  # [B, P + N + 1] heap of the events beyond the calendar's last page
+    far_order: Ints  # [B, P + N + 1]
+    far_item: Ints  # [B, P + N + 1]
+    far_count: Ints  # [B, 1]
+    page_head: Ints  # [B, pages] first leaf and number of its entries, -1 for an empty page
+    leaf_entries: Ints  # [B, leaves · LEAF_ENTRIES, 3] time as bits, order, item
+    leaf_following: Ints  # [B, leaves] next leaf of the same page, or of the free list
+    calendar_num: Ints  # [B, NUM_CALENDAR]
     stream_end_s: Floats  # [B] end of the loaded block
     request_time_s: Floats  # [B, R]
     request_x_km: Floats  # [B, R]
     request_y_km: Floats  # [B, R]
     request_mark: Floats  # [B, R]
     request_type: Ints  # [B, R]
+
+    @property
+    def active(self) -> Ints:
+        """Requests in a slot, a view ``[B, N]``."""
+        return self.node_work[:, :, IN_SLOTS]
+
+    @property
+    def queued(self) -> Ints:
+        """Requests in the queue, a view ``[B, N]``."""
+        return self.node_work[:, :, WAITING]
+
+    @property
+    def in_flight(self) -> Ints:
+        """Requests routed to the node and still on the radio, a view ``[B, N]``."""
+        return self.node_work[:, :, ON_RADIO]
+
+    @property
+    def holding(self) -> Ints:
+        """What the node really holds, a view ``[B, N]``."""
+        return self.node_work[:, :, HOLDS]
+
+    @property
+    def advertised_wait_s(self) -> Floats:
+        """The wait that the router expects at each node, a copy ``[B, N]``."""
+        places = self.node_work[:, :, PLACE]
+        return np.take_along_axis(self.sites[:, :, SITE_WAIT_S], places, axis=1)
+
+
+def pages_per_s(world: World) -> float:
+    """Return the pages of the event calendar in a second.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+
+    Returns
+    -------
+    float
+        So that a page has a few events: each request lands at its node and leaves its slot. The
+        largest fleets have fuller pages, so that the heads of all pages stay in the cache.
+    """
+    in_slots = world.mean_rate_per_s / world.slot_service_rate.min()
+    if in_slots <= _FEW_REQUESTS:
+        return 2.0 * world.mean_rate_per_s / _ALL_ON_ONE_PAGE
+    most = _MAX_PAGES / (_REACH_IN_OCCUPANCIES / world.slot_service_rate.min())
+    return min(2.0 * world.mean_rate_per_s / _EVENTS_PER_PAGE, most)
+
+
+def _num_pages(world: World) -> int:
+    """Return a power of two, so that a page number is cut to a place by its last bits."""
+    reach_s = _REACH_IN_OCCUPANCIES / world.slot_service_rate.min()
+    pages = min(max(reach_s * pages_per_s(world), _MIN_PAGES), _MAX_PAGES)
+    return 1 << math.ceil(math.log2(pages))
+
+
+def num_leaves(events: int, pages: int) -> int:
+    """Return how many leaves so many events can need: one on each page may not be full."""
+    return events // LEAF_ENTRIES + pages + 1
 
 
 def allocate(
@@ -204,15 +295,16 @@ def allocate(
         Zeros, with empty queues and lists.
     """
     n, s = world.max_nodes, world.num_profiles
-    q, f = world.num_types, world.num_families
+    f = world.num_families
     records = max(MIN_RECORDS, INITIAL_RECORDS_PER_NODE * n)
     events = records + n + 1
+    pages = _num_pages(world)
 
     def ints(*shape: int) -> Ints:
-        return np.zeros((batch, *shape), dtype=np.int64)
+        return _zeros((batch, *shape), np.int64)
 
     def floats(*shape: int) -> Floats:
-        return np.zeros((batch, *shape))
+        return _zeros((batch, *shape), np.float64)
 
     def bools(*shape: int) -> Bools:
         return np.zeros((batch, *shape), dtype=np.bool_)
@@ -225,42 +317,40 @@ def allocate(
         node_y=floats(n),
         up=bools(n),
         profile=ints(n),
-        holding=ints(n),
         receiving=bools(n),
         move_bytes_total=ints(n),
         transfer_start_s=np.full((batch, n), np.inf),
         transfer_end_s=np.full((batch, n), np.inf),
         slots=ints(n, s),
-        active=ints(n),
-        queued=ints(n),
-        in_flight=ints(n),
         bucket_bytes=np.full(batch, float(world.burst_bytes)),
         bucket_time_s=floats(),
         window_nearest_demand=ints(n, f),
         node_work=ints(n, NUM_NODE_WORK),
-        node_rates=floats(n, NUM_NODE_RATES),
-        node_prefill_s=floats(q, n),
-        advertised_wait_s=floats(n),
+        node_measured=floats(n, NUM_MEASURED),
         tier_wait_s=floats(s),
-        reach_x_km=np.full((batch, n), np.inf),
+        sites=floats(n, NUM_SITE),
         cells=ints(2),
         cell_start=ints(grid_cells + 1),
-        cell_nodes=ints(n),
-        scan=floats(2, n),
+        cell_seed=ints(grid_cells),
+        scan=floats(2, 0 if grid_cells else n),
         counters=ints(NUM_COUNTERS),
         family_counters=ints(3, f),
         histogram=ints(HISTOGRAM_BINS),
         scalars=ints(NUM_SCALARS),
         record_time=floats(records, NUM_RECORD_TIMES),
         record_index=ints(records, NUM_RECORD_INDICES),
-        event_time=np.full((batch, events), np.inf),
-        event_order=ints(events),
-        event_item=ints(events),
-        event_count=ints(2),
-        flight_time=np.full((batch, records), np.inf),
-        flight_order=ints(records),
-        flight_item=ints(records),
-        flight_count=ints(2),
+        soon_time=floats(events),
+        soon_order=ints(events),
+        soon_item=ints(events),
+        soon_count=ints(1),
+        far_time=floats(events),
+        far_order=ints(events),
+        far_item=ints(events),
+        far_count=ints(1),
+        page_head=np.full((batch, pages), -1, dtype=np.int64),
+        leaf_entries=ints(num_leaves(events, pages) * LEAF_ENTRIES, 3),
+        leaf_following=ints(num_leaves(events, pages)),
+        calendar_num=ints(NUM_CALENDAR),
         stream_end_s=floats(),
         request_time_s=floats(block_capacity),
         request_x_km=floats(block_capacity),
@@ -268,7 +358,11 @@ def allocate(
         request_mark=floats(block_capacity),
         request_type=ints(block_capacity),
     )
-    state.scalars[:, FREE_RECORD] = -1
+    state.scalars[:, FREE_RECORD], state.scalars[:, NUM_RECORDS] = -1, records
+    state.calendar_num[:, FREE_LEAF] = -1
+    state.soon_time[:, 0] = state.far_time[:, 0] = np.inf
+    state.sites[:, :, SITE_X_KM] = np.inf
+    state.node_work[:, :, PLACE] = np.arange(n)
     return state
 
 
@@ -285,12 +379,28 @@ def copy_state(state: FleetState) -> FleetState:
     FleetState
         The same values in new arrays.
     """
-    return FleetState._make(array.copy() for array in state)
+    return FleetState._make(_copy(array) for array in state)
+
+
+def _zeros(shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
+    """Return zeros that begin with a cache line, so that rows of whole lines do not straddle."""
+    bytes_ = math.prod(shape) * np.dtype(kind).itemsize
+    if bytes_ < _ALIGNED_FROM_BYTES:
+        return np.zeros(shape, dtype=kind)
+    room = np.zeros(bytes_ + _LINE_BYTES, dtype=np.uint8)
+    begin = -room.ctypes.data % _LINE_BYTES
+    return room[begin : begin + bytes_].view(kind).reshape(shape)
+
+
+def _copy(array: NDArray[Any]) -> NDArray[Any]:
+    copied = _zeros(array.shape, array.dtype)
+    copied[...] = array
+    return copied
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
     """Return a copy with axis 1 extended by zeros."""
-    grown = np.zeros((array.shape[0], length, *array.shape[2:]), dtype=array.dtype)
+    grown = _zeros((array.shape[0], length, *array.shape[2:]), array.dtype)
     grown[:, : array.shape[1]] = array
     return grown
 
@@ -310,15 +420,21 @@ def with_more_records(state: FleetState) -> FleetState:
     """
     records = 2 * state.record_time.shape[1]
     events = records + state.node_x.shape[1] + 1
+    leaves = num_leaves(events, state.page_head.shape[1])
+    scalars = state.scalars.copy()
+    scalars[:, NUM_RECORDS] = records
     return state._replace(
+        scalars=scalars,
         record_time=_longer(state.record_time, records),
         record_index=_longer(state.record_index, records),
-        event_time=_longer(state.event_time, events),
-        event_order=_longer(state.event_order, events),
-        event_item=_longer(state.event_item, events),
-        flight_time=_longer(state.flight_time, records),
-        flight_order=_longer(state.flight_order, records),
-        flight_item=_longer(state.flight_item, records),
+        soon_time=_longer(state.soon_time, events),
+        soon_order=_longer(state.soon_order, events),
+        soon_item=_longer(state.soon_item, events),
+        far_time=_longer(state.far_time, events),
+        far_order=_longer(state.far_order, events),
+        far_item=_longer(state.far_item, events),
+        leaf_entries=_longer(state.leaf_entries, leaves * LEAF_ENTRIES),
+        leaf_following=_longer(state.leaf_following, leaves),
     )
 
 

@@ -6,19 +6,29 @@ from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots, settle
 from edgegym.simulator.backhaul import begin_transfer
 from edgegym.simulator.catalogue import refresh_node
-from edgegym.simulator.compiling import borrow, helper, inlined
+from edgegym.simulator.compiling import borrow, helper, inlined, prefetch
 from edgegym.simulator.events import (
     FLOW_END,
+    LANDING,
     SLOT_END,
     TELEMETRY,
     kind_of,
+    node_of,
     pop_event,
     push_event,
+    record_of,
     replace_event,
+    request_item,
+    turn_page,
 )
-from edgegym.simulator.lane import Core, Lane, Records, Window
+from edgegym.simulator.lane import Area, Core, Lane, Records, Requests, Window
 from edgegym.simulator.nodes import end_slot, join_node
-from edgegym.simulator.search import choose_node, radio_beyond_base_s
+from edgegym.simulator.search import (
+    choose_node,
+    fetch_cells,
+    fetch_sites,
+    radio_beyond_base_s,
+)
 from edgegym.simulator.state import (
     ARRIVAL_S,
     ARRIVALS,
@@ -31,17 +41,22 @@ from edgegym.simulator.state import (
     FAMILY_ARRIVALS,
     FAMILY_DECIDED,
     FREE_RECORD,
+    HOLDS,
     IN_FLIGHT,
+    IN_SLOTS,
     MARK,
     MOVES_STARTED,
     NEXT,
     NEXT_REQUEST,
     NODE,
+    NUM_RECORDS,
     NUM_REQUESTS,
+    ON_RADIO,
     PENDING_BYTES,
     PENDING_MOVES,
     PREFILL_TIME_TICKS,
     REJECTED,
+    SIZE,
     SLOTS,
     STATUS,
     TYPE,
@@ -55,15 +70,21 @@ DONE = 0
 NEEDS_BLOCK = 1
 NEEDS_RECORDS = 2
 
+# Smaller fleets lie in the nearest cache anyway.
+_FETCHES_AHEAD_NODES = 1000
+_SITES_AHEAD = 4
+
 
 @helper
-def _open_window(window: Window, work: Ints, nearest_demand: Ints, scalars: Ints) -> None:
+def _open_window(
+    window: Window, work: Ints, num_nodes: int, nearest_demand: Ints, scalars: Ints
+) -> None:
     """Set the window's counters to zero, but for the moves started before it."""
     window.counters[:] = 0
     window.families[:] = 0
     window.histogram[:] = 0
     nearest_demand[:] = 0
-    for node in range(len(work)):
+    for node in range(num_nodes):
         work[node, BUSY_TICKS] = 0
         work[node, CAPACITY_TICKS] = 0
         work[node, PREFILL_TIME_TICKS] = 0
@@ -76,7 +97,8 @@ def _open_window(window: Window, work: Ints, nearest_demand: Ints, scalars: Ints
 
 @inlined
 def _has_room(records: Records) -> bool:
-    return records.scalars[FREE_RECORD] >= 0 or records.scalars[USED_RECORDS] < len(records.info)
+    scalars = records.scalars
+    return scalars[FREE_RECORD] >= 0 or scalars[USED_RECORDS] < scalars[NUM_RECORDS]
 
 
 @inlined
@@ -104,35 +126,47 @@ def _send(
     records.info[record, TYPE] = request_type
     records.info[record, NODE] = node
     records.info[record, COUNTED] = 0
-    core.nodes.in_flight[node] += 1
+    core.nodes.work[node, ON_RADIO] += 1
     join = time + radio_s
     if join > time:
-        push_event(core.flights, join, 0, record)
+        push_event(core.queue, join, LANDING, request_item(node, record))
         return
     # It would be the next event anyway.
     end = join_node(core, node, record, time)
     if end >= 0.0:
-        push_event(core.heap, end, SLOT_END, record)
+        push_event(core.queue, end, SLOT_END, request_item(node, record))
 
 
 @inlined
-def _land(core: Core, now: float) -> None:
-    """Let the first request on the radio reach its node."""
-    record = core.flights.item[0]
-    pop_event(core.flights)
-    end = join_node(core, core.records.info[record, NODE], record, now)
-    if end >= 0.0:
-        push_event(core.heap, end, SLOT_END, record)
-
-
-@inlined
-def _leave(core: Core, node: int, record: int, now: float, until: float) -> None:
-    """Let the slot end that is the first event of the heap happen."""
-    end, following = end_slot(core, node, record, now, until)
-    if following < 0:
-        pop_event(core.heap)
+def _land(core: Core, item: int, now: float) -> None:
+    """Let the landing that is the first event happen."""
+    end = join_node(core, node_of(item), record_of(item), now)
+    if end < 0.0:
+        pop_event(core.queue)
     else:
-        replace_event(core.heap, end, SLOT_END, following)
+        replace_event(core.queue, end, SLOT_END, item)
+
+
+@inlined
+def _leave(core: Core, item: int, now: float, until: float) -> None:
+    """Let the slot end that is the first event happen."""
+    node = node_of(item)
+    end, following = end_slot(core, node, record_of(item), now, until)
+    if following < 0:
+        pop_event(core.queue)
+    else:
+        replace_event(core.queue, end, SLOT_END, request_item(node, following))
+
+
+@inlined
+def _fetch_for_requests(area: Area, requests: Requests, position: int, loaded: int) -> None:
+    """Ask for the memory that the searches for the next requests will need."""
+    if area.cells_x == 0:
+        return
+    soon, later = position + _SITES_AHEAD, position + 2 * _SITES_AHEAD
+    if later < loaded:
+        fetch_cells(area, requests.x_km[later], requests.y_km[later])
+        fetch_sites(area, requests.x_km[soon], requests.y_km[soon])
 
 
 @kernel
@@ -155,31 +189,45 @@ def advance_one(lane: Lane, until: float) -> int:
     """
     fleet = borrow(lane)
     core, area, requests, catalogue = fleet.core, fleet.area, fleet.requests, fleet.catalogue
-    nodes, heap, window, scalars = core.nodes, core.heap, core.window, core.scalars
+    nodes, queue, window, scalars = core.nodes, core.queue, core.window, core.scalars
     if scalars[WINDOW_OPEN] == 0:
-        _open_window(window, nodes.work, fleet.nearest_demand, scalars)
+        _open_window(window, nodes.work, area.num_nodes, fleet.nearest_demand, scalars)
+    # The nearest node of the last request, counted one request late, when its memory has come.
+    noted, noted_family = -1, 0
+    ahead = area.num_nodes >= _FETCHES_AHEAD_NODES
     position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
     while True:
         if position == loaded and requests.end_s[0] <= until:
             scalars[NEXT_REQUEST] = position
+            if noted >= 0:
+                fleet.nearest_demand[noted, noted_family] += 1
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
-        next_flight, next_event = core.flights.time[0], heap.time[0]
-        if min(next_event, next_flight, next_request) > until:
+        if queue.soon.num[SIZE] == 0:
+            turn_page(queue, nodes, core.records, ahead, min(next_request, until))
+        next_event = queue.soon.time[0]
+        if min(next_event, next_request) > until:
             break
-        if next_request < next_event and next_request < next_flight:
+        if next_request < next_event:
             if not _has_room(core.records):
                 scalars[NEXT_REQUEST] = position
+                if noted >= 0:
+                    fleet.nearest_demand[noted, noted_family] += 1
                 return NEEDS_RECORDS
+            if ahead:
+                _fetch_for_requests(area, requests, position, loaded)
             request_type = requests.type[position]
             family = core.types.family[request_type]
             choice = choose_node(
-                area, nodes, requests.x_km[position], requests.y_km[position], request_type
+                area, requests.x_km[position], requests.y_km[position], request_type
             )
             window.counters[ARRIVALS] += 1
             window.families[FAMILY_ARRIVALS, family] += 1
             if choice.node >= 0:
-                fleet.nearest_demand[choice.nearest, family] += 1
+                if noted >= 0:
+                    fleet.nearest_demand[noted, noted_family] += 1
+                noted, noted_family = choice.nearest, family
+                prefetch(fleet.nearest_demand, noted, noted_family)
                 radio_s = area.radio_base_s + radio_beyond_base_s(
                     area.radio_xi, area.radio_alpha, choice.distance_squared_km2
                 )
@@ -191,27 +239,28 @@ def advance_one(lane: Lane, until: float) -> int:
                 window.families[FAMILY_DECIDED, family] += 1
             position += 1
             continue
-        if next_flight < next_event:
-            _land(core, next_flight)
-            continue
-        kind, item = kind_of(heap.order[0]), heap.item[0]
-        if kind == SLOT_END:
-            node = core.records.info[item, NODE]
-            _leave(core, node, item, next_event, until)
-            if nodes.work[node, DRAINING] and nodes.active[node] <= nodes.work[node, SLOTS]:
-                begin_transfer(fleet.transfers, nodes.work, heap, node, next_event)
+        kind, item = kind_of(queue.soon.order[0]), queue.soon.item[0]
+        if kind == LANDING:
+            _land(core, item, next_event)
+        elif kind == SLOT_END:
+            node = node_of(item)
+            _leave(core, item, next_event, until)
+            if nodes.work[node, DRAINING] and nodes.work[node, IN_SLOTS] <= nodes.work[node, SLOTS]:
+                begin_transfer(fleet.transfers, nodes.work, queue, node, next_event)
         elif kind == FLOW_END:
-            pop_event(heap)
+            pop_event(queue)
             fleet.transfers.receiving[item] = False
-            nodes.holding[item] = catalogue.profile[item]
+            nodes.work[item, HOLDS] = catalogue.profile[item]
             refresh_node(catalogue, nodes, core.signals.backlog, item)
         elif kind == TELEMETRY:
-            publish(core.signals, nodes, next_event)
-            replace_event(heap, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
+            publish(core.signals, nodes, area.num_nodes, next_event)
+            replace_event(queue, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
     scalars[NEXT_REQUEST] = position
+    if noted >= 0:
+        fleet.nearest_demand[noted, noted_family] += 1
     settle(core.types, core.records, window, nodes.work, until)
     for node in range(area.num_nodes):
-        accrue_slots(nodes.active, nodes.work, node, until)
+        accrue_slots(nodes.work, node, until)
     fleet.now_s[0] = until
     scalars[WINDOW_OPEN] = 0
     return DONE

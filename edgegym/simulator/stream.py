@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import inlined
+from edgegym.simulator.compiling import borrow, inlined
 from edgegym.simulator.intensity import (
     DemandModel,
     draw_demand,
@@ -144,6 +144,8 @@ def shape_block(
     demand: DemandModel, block: Block, flashes: Floats, draws: Draws, requests: Requests
 ) -> int:
     """Turn the draws of a block into requests; return how many there are."""
+    demand, flashes, draws = borrow(demand), borrow(flashes), borrow(draws)
+    requests = borrow(requests)
     candidates = len(draws.spacings) - 1
     total = 0.0
     for candidate in range(candidates + 1):

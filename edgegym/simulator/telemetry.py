@@ -8,36 +8,42 @@ what is really held) is always live.
 
 import math
 
+import numpy as np
+
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.lane import Nodes, Signals
 from edgegym.simulator.state import (
+    IN_SLOTS,
     MEASURED_AT_S,
     MEASURED_SUM_S,
     MEASURED_WEIGHT,
+    ON_RADIO,
+    PLACE,
     REPORTED,
-    SECONDS_PER_REQUEST,
+    REQUEST_S_BITS,
+    SITE_WAIT_S,
     SLOTS,
-    Floats,
-    Ints,
+    WAITING,
 )
 
 
 @inlined
-def advertise_backlog(work: Ints, rates: Floats, advertised_wait_s: Floats, node: int) -> None:
+def advertise_backlog(nodes: Nodes, node: int) -> None:
     """Advertise max(0, n − c + 1) / (c μ)."""
+    work = nodes.work
     ahead = max(0, work[node, REPORTED] - work[node, SLOTS] + 1)
-    advertised_wait_s[node] = ahead * rates[node, SECONDS_PER_REQUEST]
+    request_s = np.int64(work[node, REQUEST_S_BITS]).view(np.float64)
+    nodes.sites[work[node, PLACE], SITE_WAIT_S] = ahead * request_s
 
 
 @inlined
-def _advertise_measured(
-    rates: Floats, advertised_wait_s: Floats, node: int, now: float, ewma_s: float
-) -> None:
+def _advertise_measured(nodes: Nodes, node: int, now: float, ewma_s: float) -> None:
+    measured = nodes.measured
     # An average without new waits fades: a node once shunned would never be measured again.
-    if rates[node, MEASURED_WEIGHT] > 0.0:
-        fade = math.exp((rates[node, MEASURED_AT_S] - now) / ewma_s)
-        mean_s = rates[node, MEASURED_SUM_S] / rates[node, MEASURED_WEIGHT]
-        advertised_wait_s[node] = fade * mean_s
+    if measured[node, MEASURED_WEIGHT] > 0.0:
+        fade = math.exp((measured[node, MEASURED_AT_S] - now) / ewma_s)
+        mean_s = measured[node, MEASURED_SUM_S] / measured[node, MEASURED_WEIGHT]
+        nodes.sites[nodes.work[node, PLACE], SITE_WAIT_S] = fade * mean_s
 
 
 @inlined
@@ -45,7 +51,7 @@ def note_routed(signals: Signals, nodes: Nodes, node: int) -> None:
     """Take note of a request sent to a node."""
     if signals.backlog and signals.predicts:
         nodes.work[node, REPORTED] += 1
-        advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
+        advertise_backlog(nodes, node)
 
 
 @inlined
@@ -53,30 +59,31 @@ def note_left(signals: Signals, nodes: Nodes, node: int) -> None:
     """Take note of a request that left its slot."""
     if signals.backlog and signals.live:
         nodes.work[node, REPORTED] -= 1
-        advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
+        advertise_backlog(nodes, node)
 
 
 @inlined
 def note_wait(signals: Signals, nodes: Nodes, node: int, now: float, wait_s: float) -> None:
     """Add a realised wait to the node's average, whose weights fall with age as e^(−age/ewma_s)."""
     if signals.measured:
-        rates = nodes.rates
-        fade = math.exp((rates[node, MEASURED_AT_S] - now) / signals.ewma_s)
-        rates[node, MEASURED_SUM_S] = rates[node, MEASURED_SUM_S] * fade + wait_s
-        rates[node, MEASURED_WEIGHT] = rates[node, MEASURED_WEIGHT] * fade + 1.0
-        rates[node, MEASURED_AT_S] = now
+        measured = nodes.measured
+        fade = math.exp((measured[node, MEASURED_AT_S] - now) / signals.ewma_s)
+        measured[node, MEASURED_SUM_S] = measured[node, MEASURED_SUM_S] * fade + wait_s
+        measured[node, MEASURED_WEIGHT] = measured[node, MEASURED_WEIGHT] * fade + 1.0
+        measured[node, MEASURED_AT_S] = now
         if signals.live:
-            _advertise_measured(rates, nodes.advertised_wait_s, node, now, signals.ewma_s)
+            _advertise_measured(nodes, node, now, signals.ewma_s)
 
 
 @helper
-def publish(signals: Signals, nodes: Nodes, now: float) -> None:
+def publish(signals: Signals, nodes: Nodes, num_nodes: int, now: float) -> None:
     """Let every node report."""
-    for node in range(len(nodes.active)):
+    work = nodes.work
+    for node in range(num_nodes):
         if signals.backlog:
-            seen = nodes.queued[node] + nodes.active[node]
-            unseen = nodes.in_flight[node] if signals.predicts else 0
-            nodes.work[node, REPORTED] = seen + unseen
-            advertise_backlog(nodes.work, nodes.rates, nodes.advertised_wait_s, node)
+            seen = work[node, WAITING] + work[node, IN_SLOTS]
+            unseen = work[node, ON_RADIO] if signals.predicts else 0
+            work[node, REPORTED] = seen + unseen
+            advertise_backlog(nodes, node)
         elif signals.measured:
-            _advertise_measured(nodes.rates, nodes.advertised_wait_s, node, now, signals.ewma_s)
+            _advertise_measured(nodes, node, now, signals.ewma_s)

@@ -39,12 +39,24 @@ def draw_node_count(generator: Generator, mean: float, most: int) -> int:
 
 
 @kernel
-def _set_up(lane: Lane) -> None:
+def refresh_nodes(lane: Lane) -> None:
+    """Bring what follows from profiles and holdings up to date.
+
+    Parameters
+    ----------
+    lane : Lane
+        The fleet, changed in place.
+    """
     core = borrow(lane.core)
     for node in range(lane.area.num_nodes):
         refresh_node(lane.catalogue, core.nodes, core.signals.backlog, node)
+
+
+@kernel
+def _start_telemetry(lane: Lane) -> None:
+    core = borrow(lane.core)
     if core.signals.period_s > 0.0:
-        push_event(core.heap, core.signals.period_s, TELEMETRY, 1)
+        push_event(core.queue, core.signals.period_s, TELEMETRY, 1)
 
 
 def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count: bool) -> None:
@@ -72,11 +84,12 @@ def place_nodes(world: World, state: FleetState, b: int, seed: int, fixed_count:
     state.node_count[b] = count
     state.node_x[b, :count] = generator.random(count) * world.width_km
     state.node_y[b, :count] = generator.random(count) * world.height_km
-    state.reach_x_km[b, :count] = state.node_x[b, :count]
     state.up[b, :count] = True
     profiles = np.repeat(np.arange(world.num_profiles), largest_remainder(world.initial_mix, count))
     state.profile[b, :count] = generator.permutation(profiles)
     state.holding[b, :count] = state.profile[b, :count]
     state.slots[b] = world.slots
     build_grid(world, state, b, grid_shape(world))
-    _set_up(lane_of(world, state, b))
+    lane = lane_of(world, state, b)
+    refresh_nodes(lane)
+    _start_telemetry(lane)

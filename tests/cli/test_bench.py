@@ -2,6 +2,8 @@
 
 import json
 import math
+import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ TINY = speed.Effort(repeats=1, requests=2_000, episodes=1, solves=2)
 def tiny(monkeypatch):
     monkeypatch.setattr(speed, "QUICK", TINY)
     monkeypatch.setattr(speed, "FLEET_SIZES", (25, 200))
+    monkeypatch.setattr(speed, "_TWIN_SIZES", (200,))
 
 
 def test_json_has_the_published_keys(tiny, capsys):
@@ -25,6 +28,7 @@ def test_json_has_the_published_keys(tiny, capsys):
         "mmc_requests_per_s",
         "fleet_requests_per_s",
         "cpp_ratio",
+        "peer_requests_per_s",
         "env_steps_per_s",
         "env_requests_per_step",
         "equilibrium_ms",
@@ -34,7 +38,11 @@ def test_json_has_the_published_keys(tiny, capsys):
         "import_s",
         "first_step_s",
     }
-    assert measured["cpp_ratio"] is None
+    assert (measured["cpp_ratio"] is None) == (shutil.which("g++") is None)
+    peers = measured["peer_requests_per_s"]
+    assert set(peers) == {"ciw", "simpy", "plain Python"}
+    assert peers["plain Python"] > 1000
+    assert (peers["simpy"] is None) == (find_spec("simpy") is None)
     rates = measured["fleet_requests_per_s"]
     assert set(rates) == {"25", "200"}
     numbers = [*rates.values(), *(v for v in measured.values() if isinstance(v, float))]
@@ -44,8 +52,10 @@ def test_json_has_the_published_keys(tiny, capsys):
 
 
 def test_table_names_units(tiny, capsys, monkeypatch):
+    peers = {"ciw": None, "simpy": 5e4, "plain Python": 3e5}
+    fleets = {"25": 1e6, "20000": 5e5}
     measured = speed.Speed(
-        3.21e6, {"25": 1e6, "20000": 5e5}, None, 4000.4, 437.5, 0.14, 5.2, 61.0, 85.4, 0.3, 1.9
+        3.21e6, fleets, 0.876, peers, 4000.4, 437.5, 0.14, 5.2, 61.0, 85.4, 0.3, 1.9
     )
     monkeypatch.setattr(speed, "measure_speed", lambda effort, report: measured)
     assert main(["bench"]) == 0
@@ -57,7 +67,9 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         "0.14   ms",
         "5.2   ms",
         "85   times as long",
-        "C++",
+        "C++ twin: 0.88 times",
+        "not installed (extra 'bench')",
+        "0.050   million requests/s (1/64)",
     ):
         assert text in shown
 

@@ -18,7 +18,7 @@ from edgegym.simulator.state import (
     STATUS,
     USED_RECORDS,
 )
-from edgegym.simulator.topology import _set_up
+from edgegym.simulator.topology import refresh_nodes
 from edgegym.world import Scenario, preset
 
 GB = 10**9
@@ -90,12 +90,9 @@ def place(fleet: Fleet, places_km: Sequence[tuple[float, float]], profiles: Sequ
     state, count = fleet.state, len(places_km)
     assert count == state.node_count[0]
     state.node_x[0, :count], state.node_y[0, :count] = np.transpose(places_km)
-    state.reach_x_km[0, :count] = np.where(state.up[0, :count], state.node_x[0, :count], np.inf)
     state.profile[0, :count] = state.holding[0, :count] = profiles
     build_grid(fleet.world, state, 0, tuple(state.cells[0]))
-    state.event_count[0] = 0  # the events of the first set-up
-    state.event_time[0] = np.inf
-    _set_up(lane_of(fleet.world, state, 0))
+    refresh_nodes(lane_of(fleet.world, state, 0))
 
 
 def feed(fleet: Fleet, requests: Sequence[tuple[float, float, float, int]]) -> None:

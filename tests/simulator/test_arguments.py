@@ -8,7 +8,14 @@ import pytest
 
 from edgegym.simulator import Fleet
 from edgegym.simulator.moves import IllegalMove
-from edgegym.simulator.state import FREE_RECORD, SIZE
+from edgegym.simulator.state import (
+    FREE_RECORD,
+    HOLDS,
+    PLACE,
+    SITE_BITS,
+    SIZE,
+    USED_LEAVES,
+)
 from edgegym.world import preset
 from tests.simulator.test_fleet import assert_same
 
@@ -80,15 +87,22 @@ def changed(state: Any, name: str, column: int, value: float) -> Any:
         (lambda s: s._replace(now=s.now.astype(int)), "state.now is int64"),
         (lambda s: s._replace(now=s.now * math.nan), "state.now has nan"),
         (lambda s: s._replace(up=s.up[:, :1]), "state.up has shape"),
-        (lambda s: s._replace(event_time=s.event_time[:, :5]), "state.event_time has length 5"),
+        (lambda s: s._replace(soon_time=s.soon_time[:, :5]), "state.soon_time has length 5"),
+        (lambda s: s._replace(leaf_following=s.leaf_following[:, :5]), "leaf_following has length"),
         (lambda s: s._replace(node_count=s.node_count + 9), "state.node_count has 11 to 11"),
         (lambda s: changed(s, "node_x", 0, math.nan), "state.node_x has nan"),
         (lambda s: changed(s, "profile", 0, 3), "state.profile has .* to 3: must be 0 to 2"),
-        (lambda s: changed(s, "holding", 0, -1), "state.holding has -1"),
+        (lambda s: changed(s, "node_work", HOLDS, -1), "state.holding has -1"),
+        (lambda s: changed(s, "node_work", PLACE, 2), r"state.node_work\[PLACE\] has 2"),
+        (lambda s: changed(s, "sites", SITE_BITS, 1.0), "state.sites, holding has"),
         (lambda s: changed(s, "scalars", FREE_RECORD, 10**9), r"state.scalars\[FREE_RECORD\]"),
         (lambda s: changed(s, "record_index", 2, 99), r"state.record_index\[TYPE\]"),
-        (lambda s: changed(s, "event_item", 0, 10**7), "state.event_item"),
-        (lambda s: changed(s, "event_count", SIZE, 10**7), r"state.event_count\[SIZE\]"),
+        (lambda s: changed(s, "soon_item", 0, 10**7), "state.soon_item, record has"),
+        (lambda s: changed(s, "far_item", 0, 1 << 40), "state.far_item, node has"),
+        (lambda s: s._replace(leaf_entries=s.leaf_entries + 10**7), "state.leaf_entries, record"),
+        (lambda s: changed(s, "soon_count", SIZE, 10**7), r"state.soon_count\[SIZE\]"),
+        (lambda s: changed(s, "page_head", 0, 10**9), "state.page_head has"),
+        (lambda s: changed(s, "calendar_num", USED_LEAVES, -1), r"calendar_num\[USED_LEAVES\]"),
         (lambda s: changed(s, "request_type", 0, 99), "state.request_type"),
     ],
 )
@@ -100,7 +114,7 @@ def test_set_state(fleet, spoil, message):
 
 
 def test_set_state_of_a_scenario_with_other_prefill_times(fleet):
-    slow = Fleet(preset("toy").with_overrides({"hardware.prefill.linear_s": 1e-3}))
+    slow = Fleet(preset("toy").with_overrides({"hardware.prefill.linear_s": 2.6e-4}))
     with pytest.raises(ValueError, match="must be of a fleet of the same scenario"):
         fleet.set_state(slow.get_state())
 

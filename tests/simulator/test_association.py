@@ -19,7 +19,7 @@ BLOCKS = 8
 def _count(lane, num_requests, counts):
     for k in range(num_requests):
         x, y, kind = lane.requests.x_km[k], lane.requests.y_km[k], lane.requests.type[k]
-        choice = choose_node(lane.area, lane.core.nodes, x, y, kind)
+        choice = choose_node(lane.area, x, y, kind)
         counts[lane.catalogue.profile[choice.node], kind] += 1
 
 

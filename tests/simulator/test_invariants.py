@@ -120,8 +120,9 @@ def check_state(fleet: Fleet) -> None:
     used = state.scalars[0, USED_RECORDS]
     times, info = state.record_time[0, :used], state.record_index[0, :used]
     status = info[:, STATUS]
-    assert state.event_time[0, 0] >= now
-    assert state.flight_time[0, 0] >= now  # nothing left behind: time never runs backwards
+    # Nothing left behind: time never runs backwards.
+    assert state.soon_time[0, 0] >= now
+    assert state.far_time[0, 0] >= now
 
     for node in range(count):
         here = (info[:, NODE] == node) & (status != FREE)

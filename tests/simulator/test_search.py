@@ -8,37 +8,39 @@ from hypothesis import strategies as st
 from edgegym.jit import kernel
 from edgegym.simulator import Fleet
 from edgegym.simulator.lane import lane_of
-from edgegym.simulator.search import build_grid, scan_nodes, search_grid
-from edgegym.simulator.state import allocate
+from edgegym.simulator.search import build_grid, choose_node
+from edgegym.simulator.state import HOLDS_SHIFT, PLACE, SITE_BITS, SITE_WAIT_S, allocate
 from tests.simulator.fleets import scenario
 
 pytestmark = pytest.mark.twin
 
 
 @kernel
-def _choose(area, nodes, xs, ys, types, scanned, searched):
+def _choose(lane, xs, ys, types, chosen, distances):
     for k in range(len(xs)):
-        choice = scan_nodes(area, nodes, xs[k], ys[k], types[k])
-        scanned[k, 0], scanned[k, 1] = choice.node, choice.nearest
-        choice = search_grid(area, nodes, xs[k], ys[k], types[k])
-        searched[k, 0], searched[k, 1] = choice.node, choice.nearest
+        choice = choose_node(lane.area, xs[k], ys[k], types[k])
+        chosen[k, 0], chosen[k, 1] = choice.node, choice.nearest
+        distances[k] = choice.distance_squared_km2
 
 
-def choices(world, places_km, prefill_s, wait_s, up, users_km, types, cells):
-    """Return (node, nearest) of each user by scan and by grid."""
+def choices(world, places_km, held, wait_s, up, users_km, types, cells):
+    """Return (node, nearest) of each user, and the squared distance to the first."""
     state = allocate(world, grid_cells=cells[0] * cells[1])
     count = len(places_km)
     state.node_count[0] = count
     state.node_x[0, :count], state.node_y[0, :count] = places_km.T
-    state.reach_x_km[0, :count] = np.where(up, places_km[:, 0], np.inf)
-    state.node_prefill_s[0, :, :count] = prefill_s
-    state.advertised_wait_s[0, :count] = wait_s
+    state.up[0, :count] = up
+    state.holding[0, :count] = held
     build_grid(world, state, 0, cells)
-    lane = lane_of(world, state, 0)
-    scanned, searched = np.empty((2, len(types), 2), dtype=np.int64)
+    order = np.argsort(state.node_work[0, :count, PLACE])
+    bits = (held[order] << HOLDS_SHIFT) + order
+    state.sites[0, :count, SITE_BITS] = bits.view(np.float64)
+    state.sites[0, :count, SITE_WAIT_S] = wait_s[order]
+    np.testing.assert_array_equal(state.advertised_wait_s[0, :count], wait_s)
+    chosen, distances = np.empty((len(types), 2), dtype=np.int64), np.empty(len(types))
     x, y = np.ascontiguousarray(users_km.T)
-    _choose(lane.area, lane.core.nodes, x, y, types, scanned, searched)
-    return scanned, searched
+    _choose(lane_of(world, state, 0), x, y, types, chosen, distances)
+    return chosen, distances
 
 
 def expected_choices(world, places_km, prefill_s, wait_s, up, users_km, types):
@@ -84,13 +86,15 @@ def test_grid_and_scan_choose_the_same_node(
         places, users = np.floor(places), np.floor(users)
     up = rng.random(count) < 0.9
     held = rng.integers(0, world.num_holdings, count)
-    prefill_s = world.prefill_s[held].T
     wait_s = rng.choice([0.0, 0.1, 0.5], count)
     types = rng.integers(0, 2, 40)
     cells = int(rng.integers(1, 9)), int(rng.integers(1, 9))
-    scanned, searched = choices(world, places, prefill_s, wait_s, up, users, types, cells)
+    fleet = world, places, held, wait_s, up, users, types
+    scanned, scanned_km2 = choices(*fleet, (0, 0))
+    searched, searched_km2 = choices(*fleet, cells)
     np.testing.assert_array_equal(scanned, searched)
-    expected = expected_choices(world, places, prefill_s, wait_s, up, users, types)
+    np.testing.assert_array_equal(scanned_km2, searched_km2)
+    expected = expected_choices(world, places, world.prefill_s[held].T, wait_s, up, users, types)
     for (node, nearest), (cost, distance) in zip(scanned, expected, strict=True):
         if not up.any():
             assert (node, nearest) == (-1, -1)
@@ -104,9 +108,47 @@ def test_grid_and_scan_choose_the_same_node(
 
 
 def test_large_fleets_use_the_grid_and_small_ones_do_not():
-    assert Fleet(scenario(nodes={"count": 199})).state.cells[0].tolist() == [0, 0]
+    assert Fleet(scenario(nodes={"count": 79})).state.cells[0].tolist() == [0, 0]
     large = Fleet(scenario(nodes={"count": 500}), seed=1)
     cells_x, cells_y = large.state.cells[0]
     assert cells_x * cells_y == pytest.approx(250, rel=0.1)
     assert large.state.cell_start[0, -1] == 500
-    assert sorted(large.state.cell_nodes[0]) == list(range(500))
+    assert sorted(large.state.node_work[0, :, PLACE]) == list(range(500))
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {},
+        {"region": {"width_km": 40.0, "height_km": 2.5, "periodic": True}},
+        {"routing": {"kind": "load_aware", "advertised_wait": "measured"}},
+        {"routing": {"kind": "prefix_aware"}, "radio": {"xi": 3.0, "alpha": 0.7, "base_s": 0.01}},
+        {"routing": {"kind": "nearest"}, "radio": {"xi": 1e-9, "alpha": 4.0}},
+        {"telemetry": {"period_s": 0.3, "predict_on_route": True}},
+        {"demand": {"rate_per_node": 5.0}},
+    ],
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whole_runs_are_the_same_by_grid_and_by_scan(overrides, seed, monkeypatch):
+    world = scenario(
+        **{
+            "nodes": {"count": 70},
+            "region": {"width_km": 10.0, "height_km": 10.0, "periodic": seed == 1},
+            "initial": {"mix": {"none": 0.4, "small": 0.2, "big": 0.2, "other": 0.2}},
+            "demand": {"rate_per_node": 1.5},
+            "migration": {"budget_bytes_per_s": 4e9, "burst_bytes": 10**11},
+        }
+        | overrides
+    )
+    scanned = Fleet(world, seed)
+    monkeypatch.setattr("edgegym.simulator.search.GRID_MIN_NODES", 1)
+    searched = Fleet(world, seed)
+    assert scanned.state.cells.tolist() == [[0, 0]] != searched.state.cells.tolist()
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        assert scanned.advance(1.0) == searched.advance(1.0)
+        move = rng.choice(np.argwhere(scanned.legal_moves()))
+        scanned.start_move(*move)
+        searched.start_move(*move)
+    for name in ("holding", "active", "queued", "in_flight", "advertised_wait_s"):
+        np.testing.assert_array_equal(getattr(scanned.state, name), getattr(searched.state, name))

@@ -8,9 +8,9 @@ NEAREST = ROUTER_KINDS.index("nearest")
 PREFIX_AWARE = ROUTER_KINDS.index("prefix_aware")
 LOAD_AWARE = ROUTER_KINDS.index("load_aware")
 
-_nearest_score, _nearest_least = nearest.score, nearest.least_score
-_prefix_score, _prefix_least = prefix_aware.score, prefix_aware.least_score
-_load_score, _load_least = load_aware.score, load_aware.least_score
+_nearest_score, _nearest_least = nearest.score, nearest.least_beyond_radio
+_prefix_score, _prefix_least = prefix_aware.score, prefix_aware.least_beyond_radio
+_load_score, _load_least = load_aware.score, load_aware.least_beyond_radio
 
 
 @inlined
@@ -27,10 +27,10 @@ def score(kind: int, radio_s: float, prefill_s: float, wait_s: float) -> float:
 
 
 @inlined
-def least_score(kind: int, radio_s: float, least_prefill_s: float) -> float:
-    """Return a lower bound on the score of any node at least this far away."""
+def least_beyond_radio(kind: int, least_prefill_s: float) -> float:
+    """Return the least that any node's score has beyond its radio latency."""
     if kind == NEAREST:
-        return _nearest_least(radio_s)
+        return _nearest_least()
     if kind == PREFIX_AWARE:
-        return _prefix_least(radio_s, least_prefill_s)
-    return _load_least(radio_s, least_prefill_s)
+        return _prefix_least(least_prefill_s)
+    return _load_least(least_prefill_s)

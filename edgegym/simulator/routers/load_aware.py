@@ -10,6 +10,6 @@ def score(radio_s: float, prefill_s: float, wait_s: float) -> float:
 
 
 @inlined
-def least_score(radio_s: float, least_prefill_s: float) -> float:
-    """Return the least score of a node at a radio latency: one without a wait."""
-    return radio_s + least_prefill_s
+def least_beyond_radio(least_prefill_s: float) -> float:
+    """Return the least that a node's score has beyond its radio latency: without a wait."""
+    return least_prefill_s

@@ -10,6 +10,6 @@ def score(radio_s: float) -> float:
 
 
 @inlined
-def least_score(radio_s: float) -> float:
-    """Return the least score of a node at a radio latency."""
-    return radio_s
+def least_beyond_radio() -> float:
+    """Return the least that a node's score has beyond its radio latency: nothing."""
+    return 0.0
