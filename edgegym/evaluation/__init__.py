@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from edgegym.evaluation.animation import animate
     from edgegym.evaluation.comparison import Comparison
+    from edgegym.evaluation.queue_sweep import sweep_queue
     from edgegym.evaluation.results import PolicyResult, ResultTable, SeedResult
     from edgegym.evaluation.runner import ComparisonPlan, compare, plan_comparison
     from edgegym.evaluation.statistics import Interval
@@ -20,6 +21,7 @@ __all__ = [
     "animate",
     "compare",
     "plan_comparison",
+    "sweep_queue",
 ]
 
 _HOMES = {
@@ -32,6 +34,7 @@ _HOMES = {
     "animate": "animation",
     "compare": "runner",
     "plan_comparison": "runner",
+    "sweep_queue": "queue_sweep",
 }
 
 
