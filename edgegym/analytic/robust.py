@@ -5,12 +5,14 @@ states, and a mix is worth the coverage expected over them, weighted by requests
 
 * Bursts: the request intensity alternates between two levels (a Markov-modulated Poisson process),
   with a given share of the time in the upper one and a given squared coefficient of variation of
-  the intensity. States last long compared with service times: within one, the queues are in the
-  steady state of its load.
-* Telemetry: the router acts on the waits that belong to the state of `telemetry_delay_s` ago. Where
-  that was the other state, requests are routed by the one's waits and meet the queues that this
-  routing induces under the other's load; a tier that overflows then covers nothing. That is the
-  steady state of a mistake, and so the worst case for delays of a few service times.
+  the intensity. When the level changes, the queues of the old one go over into those of the new one
+  in the time that this takes (:mod:`edgegym.analytic.transient`); each visit of a level is taken to
+  follow one of mean length.
+* Telemetry: the router acts on the waits that belong to the state of `telemetry_delay_s` ago, those
+  of its load-association equilibrium. Where that was the other state, requests are routed by the
+  one's waits and meet the queues that fill, meanwhile, under the other's load; once the router
+  knows, what has piled up drains under its usual routing. It never sees the pile itself, as a
+  router with reports from the nodes would.
 * Popularity: type probabilities are drawn from a Dirichlet law around the nominal ones, once for
   the life of the placement. Routing and queues adapt to the draw, the mix does not.
 """
@@ -21,7 +23,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.analytic.placement.objective import CoverageObjective
+from edgegym.analytic.placement.objective import CoverageObjective, Settled
+from edgegym.analytic.quadrature import rule
+from edgegym.analytic.transient import LONGEST_AGE, advance_queues, phase_coverage
 from edgegym.world.network import TieredNetwork, checked_number, checked_whole
 
 FloatArray = NDArray[np.float64]
@@ -32,6 +36,7 @@ _MOST_SAMPLES = 10**4
 _MOST_SEED = 2**63 - 1
 # So little that it decides only between mixes of equal coverage.
 _EXCESS_WEIGHT = 1e-6
+_TRANSIENT_NODES = 12
 _RAKING_ROUNDS = 100
 _LEAST_SHARE = 1e-12
 
@@ -106,10 +111,17 @@ class TrafficUncertainty:
             return np.ones((1, 1))
         busy = self.burst_time_share
         time = np.array([1.0 - busy, busy])
-        rate_per_s = 1.0 / (self.burst_length_s * (1.0 - busy))  # of both transitions together
+        rate_per_s = (1.0 / self.visit_lengths_s()).sum()  # of both transitions together
         forgotten = -math.expm1(-rate_per_s * self.telemetry_delay_s)
         before = (1.0 - forgotten) * np.eye(2) + forgotten * time
         return (time * levels)[:, None] * before
+
+    def visit_lengths_s(self) -> FloatArray:
+        """Return how long the states last on average ``[states]``; infinite without bursts."""
+        if self.burst_scv == 0:
+            return np.full(1, np.inf)
+        odds = self.burst_time_share / (1.0 - self.burst_time_share)
+        return np.array([self.burst_length_s / odds, self.burst_length_s])
 
     def popularities(self, type_probabilities: FloatArray) -> FloatArray:
         """Return draws of the type probabilities ``[K, Q]``, whose mean is the nominal one."""
@@ -143,10 +155,16 @@ class ExpectedCoverage:
         Of each popularity, each state of intensity.
     weights : float64 [intensities, intensities]
         Share of requests that arrive in state i and are routed by the waits of state j.
+    visits_s : float64 [intensities]
+        How long the states last on average.
+    delay_s : float
+        Age of the waits that the router acts on.
     """
 
     states: tuple[tuple[CoverageObjective, ...], ...]
     weights: FloatArray
+    visits_s: FloatArray
+    delay_s: float
 
     @classmethod
     def for_network(
@@ -167,7 +185,9 @@ class ExpectedCoverage:
             )
             for shares in traffic.popularities(net.type_probabilities)
         )
-        return cls(states, traffic.routing_weights())
+        return cls(
+            states, traffic.routing_weights(), traffic.visit_lengths_s(), traffic.telemetry_delay_s
+        )
 
     def first_wait(self) -> FloatArray:
         """Return no waits ``[popularities, intensities, S]``."""
@@ -181,10 +201,40 @@ class ExpectedCoverage:
         for k, levels in enumerate(self.states):
             settled = [state.settle(mix, wait[k, i]) for i, state in enumerate(levels)]
             settled_wait[k] = [each.wait for each in settled]
-            for i, j in np.argwhere(self.weights > 0):
-                value, excess = levels[i].grade(settled[i].tiers, settled[j].tier_wait)
-                total += self.weights[i, j] * (value - _EXCESS_WEIGHT * excess)
+            if len(levels) == 1:
+                value, excess = levels[0].grade(settled[0].tiers, settled[0].tier_wait)
+                total += value - _EXCESS_WEIGHT * excess
+            else:
+                total += self._bursty(levels, settled)
         return total / len(self.states), settled_wait
+
+    def _bursty(self, levels: tuple[CoverageObjective, ...], settled: list[Settled]) -> float:
+        """Return the score over a visit of the busy state and the quiet one that follows."""
+        quiet, busy = 0, 1
+        points, weights = rule(levels[quiet].net.radio_alpha, _TRANSIENT_NODES)
+        queues = np.zeros(len(settled[quiet].tier_wait))
+        _advance(settled, quiet, quiet, points, weights, queues, self.visits_s[quiet])
+        total = 0.0
+        for i, j in ((busy, quiet), (quiet, busy)):
+            tiers, target, visit_s = settled[i].tiers, levels[i].target, self.visits_s[i]
+            phase = queues.copy()
+            if self.delay_s > 0.0:
+                # How long late reports have misled by now: this law follows from the two-state
+                # chain's, by the probability that it stayed in j, then went to i and stayed there.
+                rate = (1.0 / self.visits_s).sum()
+                value, excess = phase_coverage(
+                    tiers, settled[j].tier_wait, target, points, weights, phase, self.delay_s, rate
+                )
+                total += self.weights[i, j] * (value - _EXCESS_WEIGHT * excess)
+            longest_s = LONGEST_AGE * visit_s
+            value, excess = phase_coverage(
+                tiers, settled[i].tier_wait, target, points, weights, phase, longest_s, 1 / visit_s
+            )
+            total += self.weights[i, i] * (value - _EXCESS_WEIGHT * excess)
+            misled_s = min(self.delay_s, visit_s)
+            _advance(settled, i, j, points, weights, queues, misled_s)
+            _advance(settled, i, i, points, weights, queues, visit_s - misled_s)
+        return total
 
     def probe(self, mix: FloatArray, wait: FloatArray, profile: int, change: float) -> float:
         """Return about the score after a change of one share, by the states in time."""
@@ -194,3 +244,17 @@ class ExpectedCoverage:
                 value = state.probe(mix, wait[k, i], profile, change)
                 total += self.weights[i].sum() * max(value, 0.0)
         return total / len(self.states)
+
+
+def _advance(
+    settled: list[Settled],
+    load: int,
+    routing: int,
+    points: FloatArray,
+    weights: FloatArray,
+    queues: FloatArray,
+    seconds: float,
+) -> None:
+    """Change the queues by the load of one state, routed by the waits of another."""
+    wait = settled[routing].tier_wait
+    advance_queues(settled[load].tiers, wait, points, weights, queues, seconds)
