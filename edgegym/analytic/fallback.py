@@ -7,6 +7,7 @@ should grow with each of the three. :func:`fallback_study` works it out for a ne
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -168,16 +169,20 @@ def fallback_study(
     What comes out, with the defaults:
 
     * Burstiness raises the share, in the ``paper`` scenario (5 requests/s/km², at most 20 % deep
-      nodes) from 0 to 0.80 and in :func:`two_family_network` from 0 to 0.25: more slots keep the
-      busy state stable. Beyond what any mix can serve in a burst it falls again: then the mix is
-      chosen for the quiet state.
-    * Telemetry delay lowers it, from 0.36 to 0 and from 0.07 to 0, contrary to the paper: a router
+      nodes) from 0 to 0.80 and in :func:`two_family_network` (1.2 s) from 0 to 0.16: bursts need
+      slots.
+    * Telemetry delay lowers it, from 0.29 to 0 and from 0.06 to 0, contrary to the paper: a router
       that does not know of the burst goes on as in quiet times, the deep nodes overflow, and the
-      slots of the fallback nodes stay idle (27 % in use, not 60 %) when they are needed.
-    * Uncertain popularity raises it, from 0.21 to 0.49, where profiles are nested: a draw with more
-      long requests is a higher load. It lowers it, from 0.06 to 0.01, where profiles bet on
-      families: the draws in which a family's nodes overflow gain less from a few fallback nodes
-      than the others lose.
+      slots of the fallback nodes stay idle when they are needed. That holds for the router of the
+      model, which acts on mean waits of tiers. One that acts on late reports of each node's own
+      backlog sends all requests to the same nodes until the next report, and simulated fleets with
+      it gain by fallback nodes as the reports get older.
+    * Uncertain popularity raises it, from 0.14 to 0.43, where profiles are nested: a draw with more
+      long requests is a higher load. It lowers it, from 0.08 to 0, where profiles bet on families
+      whose whole prompt a fallback node cannot prefill within the target: in a draw that favours
+      one family, it misses more requests in time than its slots save.
+
+    The simulated fleets are those of ``tests/analytic/test_fallback_simulated.py``.
 
     Parameters
     ----------
@@ -210,6 +215,7 @@ def fallback_study(
     fallback = checked_whole("fallback", fallback, 0, net.num_profiles - 1)
     target = checked_target(net, ttft_target_s)
 
+    @cache
     def best(traffic: TrafficUncertainty) -> RobustPlacement:
         found = None
         for step in (_COARSE_STEP, _STEP):

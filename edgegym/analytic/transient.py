@@ -7,9 +7,12 @@ and departures say:
     dL/dt = (a - e) / occupancy,    L(e) = e + wait_scale * C(c, e) * e / (c - e),
 
 where a is the offered load and C the Erlang-C formula [18] (the pointwise stationary fluid-flow
-approximation; Wang, Tipper and Banerjee, INFOCOM 1996). A tier with a < c settles at e = a. One with
-a >= c first fills its free slots; then its backlog grows by (a - c) / occupancy per second. So there
-is no jump between a tier that is almost and one that is just overloaded.
+approximation; Wang, Tipper and Banerjee, INFOCOM 1996). A tier with a < c settles at e = a. One
+with a >= c first fills its free slots; then its backlog grows by (a - c) / occupancy per second. So
+there is no jump between a tier that is almost and one that is just overloaded. Mean numbers are
+within a tenth of the exact ones while a queue fills. Waits are taken for exponential beyond their
+atom at 0, as they are in steady state; in a long pile all are nearly the same, so that coverage is
+then too high, by up to 0.2 of the tier's requests.
 """
 
 import math
@@ -22,7 +25,7 @@ from edgegym.analytic.tier_map import tier_loads
 from edgegym.jit import kernel
 
 # Of the distance to the load at which the queue grows without bound, and of a queue's own time.
-_STEP = 0.25
+_STEP = 0.4
 _SETTLED = 1e-7
 # Each span of ages is so much longer than the one before.
 _GROWTH = 3.0
@@ -42,16 +45,24 @@ def _number_slope(slots, load, wait_scale):
 
 @kernel
 def settle_for(slots, occupancy, load, wait_scale, effective, span):
-    """Return the effective load after some seconds, from `effective` below the slots."""
+    """Return the effective load after some seconds, from `effective` below the slots.
+
+    By the classical Runge-Kutta method; steps grow with the queue, whose changes are slow when it
+    is long.
+    """
     left = span
     while left > 0.0 and abs(load - effective) > _SETTLED * slots:
-        slope = _number_slope(slots, effective, wait_scale)
-        own_time = occupancy * slope
+        own_time = occupancy * _number_slope(slots, effective, wait_scale)
         gap = load - effective
         step = min(left, _STEP * own_time * min(1.0, (slots - effective) / abs(gap)))
-        middle = effective + 0.5 * step * gap / own_time
-        slope = _number_slope(slots, middle, wait_scale)
-        effective += step * (load - middle) / (occupancy * slope)
+        first = gap / own_time
+        middle = effective + 0.5 * step * first
+        second = (load - middle) / (occupancy * _number_slope(slots, middle, wait_scale))
+        middle = effective + 0.5 * step * second
+        third = (load - middle) / (occupancy * _number_slope(slots, middle, wait_scale))
+        end = effective + step * third
+        fourth = (load - end) / (occupancy * _number_slope(slots, end, wait_scale))
+        effective += step / 6.0 * (first + 2.0 * (second + third) + fourth)
         left -= step
     return effective
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from edgegym.figures import (
+    fallback,
     fig03,
     fig04,
     fig05,
@@ -29,6 +30,7 @@ FIGURES: tuple[Figure, ...] = (
     fig11.FIGURE,
     fig12.FIGURE,
     fleet.FIGURE,
+    fallback.FIGURE,
 )
 """The paper's figures (1 and 2 are sketches, 13 a diagram of an architecture), then the studies."""
 

@@ -52,7 +52,8 @@ def test_bursts_have_the_moments_asked_for(scv, share):
 
 def test_bursts_weigh_states_by_their_requests():
     net = paper_network(4.0)
-    traffic = TrafficUncertainty(burst_scv=0.1, burst_time_share=0.5)
+    # So long that the changes between the states do not count.
+    traffic = TrafficUncertainty(burst_scv=0.1, burst_time_share=0.5, burst_length_s=1e7)
     low, high = traffic.intensities()
     parts = [
         0.5 * level * coverage(replace(net, request_intensity=4.0 * level)) for level in (low, high)
@@ -77,9 +78,26 @@ def test_the_state_of_a_while_ago_is_that_of_a_simulated_chain():
     np.testing.assert_allclose(traffic.routing_weights(), weights, atol=6e-3)
 
 
+def test_how_long_the_router_has_been_misled_is_as_in_a_simulated_chain():
+    visits, delay = np.array([90.0, 30.0]), 25.0
+    rng = np.random.default_rng(5)
+    ends = np.cumsum(rng.exponential(1.0, 200_000) * np.tile(visits, 100_000))
+    now = rng.uniform(100.0, ends[-1], 400_000)
+    place, known = np.searchsorted(ends, now), np.searchsorted(ends, now - delay)
+    misled = (place - known) % 2 == 1
+    # It began when one of the two, the state and what is known of it, last changed.
+    since = np.minimum(
+        now[misled] - ends[place[misled] - 1], now[misled] - delay - ends[known[misled] - 1]
+    )
+    rate = (1.0 / visits).sum()
+    law = -np.expm1(-rate * np.linspace(0, delay, 26)) / -np.expm1(-rate * delay)
+    counts = np.searchsorted(np.sort(since), np.linspace(0, delay, 26)) / len(since)
+    np.testing.assert_allclose(counts, law, atol=6e-3)
+
+
 def test_late_telemetry_routes_by_the_other_state_s_waits():
     net = paper_network(2.0)
-    traffic = TrafficUncertainty(burst_scv=0.05, telemetry_delay_s=20.0)
+    traffic = TrafficUncertainty(burst_scv=0.05, burst_length_s=6e6, telemetry_delay_s=2e6)
     weights, levels = traffic.routing_weights(), traffic.intensities()
     states = [replace(net, request_intensity=2.0 * level) for level in levels]
     solved = [solve_equilibrium(state) for state in states]
@@ -165,11 +183,11 @@ def test_what_the_study_says():
         assert all(row.coverage >= row.nominal_coverage - 1e-9 for row in rows)
     expected_ends = {
         ("nested", "burst_scv"): (0.0, 0.80),
-        ("nested", "telemetry_delay_s"): (0.36, 0.0),
-        ("nested", "concentration"): (0.21, 0.49),
-        ("families", "burst_scv"): (0.0, 0.25),
-        ("families", "telemetry_delay_s"): (0.07, 0.0),
-        ("families", "concentration"): (0.06, 0.01),
+        ("nested", "telemetry_delay_s"): (0.29, 0.0),
+        ("nested", "concentration"): (0.14, 0.43),
+        ("families", "burst_scv"): (0.0, 0.16),
+        ("families", "telemetry_delay_s"): (0.06, 0.0),
+        ("families", "concentration"): (0.08, 0.0),
     }
     for key, (first, last) in expected_ends.items():
         assert ends[key] == pytest.approx((first, last), abs=0.021), key
