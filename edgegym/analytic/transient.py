@@ -10,7 +10,7 @@ where a is the offered load and C the Erlang-C formula [18] (the pointwise stati
 approximation; Wang, Tipper and Banerjee, INFOCOM 1996). A tier with a < c settles at e = a. One
 with a >= c first fills its free slots; then its backlog grows by (a - c) / occupancy per second. So
 there is no jump between a tier that is almost and one that is just overloaded. Mean numbers are
-within a tenth of the exact ones while a queue fills. Waits are taken for exponential beyond their
+within 12 % of the exact ones while a queue fills. Waits are taken for exponential beyond their
 atom at 0, as they are in steady state; in a long pile all are nearly the same, so that coverage is
 then too high, by up to 0.2 of the tier's requests.
 """

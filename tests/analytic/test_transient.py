@@ -45,7 +45,7 @@ def test_a_queue_fills_about_as_the_exact_one(before, load):
     times = [1.0, 2.0, 5.0, 10.0]
     number, late = exact_queue(before, load, times)
     loads = [settle_for(SLOTS, OCCUPANCY_S, load, 1.0, float(before), t) for t in times]
-    np.testing.assert_allclose([mean_number(e) for e in loads], number, rtol=0.1)
+    np.testing.assert_allclose([mean_number(e) for e in loads], number, rtol=0.12)
     found = [erlang_c(SLOTS, e) * np.exp(-(SLOTS - e) / OCCUPANCY_S * 0.3) for e in loads]
     # Far beyond the slots the exact wait is nearly the same for all, not exponential.
     np.testing.assert_allclose(found, late, atol=0.03 if load < 12 else 0.21)
