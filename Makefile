@@ -75,8 +75,8 @@ bench: $(INSTALLED) ## Measure the speed of simulator, environment and equilibri
 	$(BIN)/edgegym bench
 
 .PHONY: figures
-figures: $(INSTALLED) ## Draw the framework paper's figures for docs/figures.md
-	$(BIN)/edgegym figures all -o docs/figures --page docs/figures.md
+figures: $(INSTALLED) ## Draw the framework paper's figures and the studies for docs/figures.md
+	$(BIN)/edgegym figures all studies -o docs/figures --page docs/figures.md
 
 .PHONY: clean
 clean: ## Remove builds and caches; keeps the virtual environment and runs/

@@ -120,7 +120,7 @@ def _slots_in_use(net: TieredNetwork, mix: tuple[float, ...]) -> tuple[float, fl
 
     First where the router knows of the burst, then where it still acts on the quiet state's waits.
     """
-    net = net.with_mix(mix)
+    net = net.with_mix(np.array(mix))
     quiet, busy = (
         replace(net, request_intensity=net.request_intensity * level)
         for level in STUDY_TRAFFIC.intensities()

@@ -22,6 +22,10 @@ _FITTED = (
     "that they are the paper's. Every picture says so again where it applies."
 )
 
+_STUDIES = (
+    "Studies beyond the paper's figures follow them: a question, the answer, and what limits it."
+)
+
 _COARSE = (
     "**Drawn with `--quick`:** few points, samples and requests. Use it to see what a figure looks "
     "like."
@@ -45,6 +49,8 @@ def page_text(tables: Mapping[Figure, Table], pictures: str, *, exact: bool) -> 
     str
     """
     parts = [_HEAD, _filled(_FITTED)]
+    if any(figure.study for figure in tables):
+        parts.append(_filled(_STUDIES))
     if not exact:
         parts.append(_filled(_COARSE))
     parts += [_section(figure, table, pictures) for figure, table in tables.items()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +106,7 @@ def simulated_coverage(
     """
     names = [profile.name for profile in scenario.profiles]
     shares = {name: share for name, share in zip(names, mix, strict=True) if share > 0}
-    changes = {"initial.mix": shares}
+    changes: dict[str, Any] = {"initial.mix": shares}
     if tier_waits:
         changes["routing.advertised_wait"] = "tier"
     world = scenario.with_overrides(changes)
