@@ -182,8 +182,8 @@ def fallback_study(
       whose whole prompt a fallback node cannot prefill within the target: in a draw that favours
       one family, it misses more requests in time than its slots save.
 
-    The simulated fleets are those of ``tests/analytic/test_fallback_simulated.py``. They confirm the
-    effects of bursts and of late waits; that of uncertain popularity they do not.
+    The simulated fleets are those of ``tests/analytic/test_fallback_simulated.py``. They confirm
+    the effects of bursts and of late waits; that of uncertain popularity they do not.
 
     Parameters
     ----------

@@ -214,11 +214,11 @@ def caption(table: Table) -> Caption:
             f"{families['slowest_fallback_prefill_s'][0]:.2f} s, more than the target of "
             f"{families['target_s'][0]:g} s: in a draw that favours one family, it misses more "
             "requests in time than its slots save. All this is the model's router, which knows "
-            "mean waits of tiers. In simulated fleets with such a router bursts raise and late waits "
-            "lower the advantage of fallback nodes as here, but uneven cells shift which mix is "
-            "ahead, and uncertain popularity lowers it: there they contradict the model. With late "
-            "reports of each node's own backlog instead, requests flock to the same nodes until "
-            "the next report, and then fallback nodes gain, as the paper says "
+            "mean waits of tiers. In simulated fleets with such a router bursts raise and late "
+            "waits lower the advantage of fallback nodes as here, but uneven cells shift which "
+            "mix is ahead, and uncertain popularity lowers it: there they contradict the model. "
+            "With late reports of each node's own backlog instead, requests flock to the same "
+            "nodes until the next report, and then fallback nodes gain, as the paper says "
             "(`tests/analytic/test_fallback_simulated.py`)."
         ),
     )

@@ -8,70 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.analytic import TrafficUncertainty, solve_equilibrium
-from edgegym.simulator import Fleet, FleetState, WindowStats
-from edgegym.simulator.state import NEXT_BLOCK, NEXT_REQUEST, NUM_REQUESTS
+from edgegym.simulator import Fleet, FleetState
+from edgegym.simulator.state import NUM_REQUESTS, PLACE, SITE_WAIT_S
 from edgegym.world import Scenario
 
 QUIET, BUSY = 0, 1
-_STREAM = [name for name in FleetState._fields if name.startswith(("request_", "stream_"))]
-_POSITION = [NEXT_BLOCK, NEXT_REQUEST, NUM_REQUESTS]
+_FIRST_S = 120.0
+_REQUESTS = [name for name in FleetState._fields if name.startswith("request_")]
 
 
-class BurstyFleet:
-    """One fleet whose request intensity is changed at any time.
+class ThinnedStream:
+    """The stream of a busy fleet, of which a part of the requests is dropped in quiet times."""
 
-    A stream of requests is a function of scenario and seed. So a fleet of each level runs along
-    only for its stream, and a change of level takes that fleet's place in its stream over.
+    def __init__(self, fleet: Fleet, busy_until: NDArray[np.float64], kept: float) -> None:
+        self.stream, self.busy_until, self.kept = fleet.stream, busy_until, kept
+        self.rng = np.random.default_rng(fleet.seed)
+        self.thin(fleet.state)
 
-    Parameters
-    ----------
-    scenario : Scenario
-    seed : int
-    levels : sequence of float
-        Request intensity of the states over the scenario's.
-    waits_s : float64 [states, S], optional
-        Advertised waits of the profiles by state; without them the routing is the scenario's own.
-    """
+    def fill(self, state: FleetState, b: int) -> FleetState:
+        """Load the next block."""
+        state = self.stream.fill(state, b)
+        self.thin(state)
+        return state
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        seed: int,
-        levels: NDArray[np.float64],
-        waits_s: NDArray[np.float64] | None,
-    ) -> None:
-        mean = scenario.demand.request_intensity
-        assert mean is not None
-        worlds = [
-            scenario.with_overrides({"demand.request_intensity": float(mean * level)})
-            for level in levels
-        ]
-        self.waits_s = waits_s
-        first = None if waits_s is None else waits_s[QUIET]
-        self.streams = [Fleet(world, seed, tier_wait_s=first) for world in worlds]
-        self.players = [fleet.fork() for fleet in self.streams]
-        self.state = self.players[QUIET].get_state()
+    def thin(self, state: FleetState) -> None:
+        """Drop requests from the loaded block; visits alternate, the first is quiet."""
+        count = state.scalars[0, NUM_REQUESTS]
+        visit = np.searchsorted(self.busy_until, state.request_time_s[0, :count])
+        chosen = np.flatnonzero((visit % 2 == BUSY) | (self.rng.random(count) < self.kept))
+        for name in _REQUESTS:
+            values = getattr(state, name)
+            values[0, : len(chosen)] = values[0, chosen]
+        state.scalars[0, NUM_REQUESTS] = len(chosen)
 
-    def advance(self, level: int, routing: int, seconds: float) -> WindowStats:
-        """Serve the traffic of a state, routed by the waits of a state."""
-        source = self.streams[level].state
-        scalars = self.state.scalars.copy()
-        scalars[:, _POSITION] = source.scalars[:, _POSITION]
-        state = self.state._replace(
-            scalars=scalars, **{name: getattr(source, name) for name in _STREAM}
-        )
-        if self.waits_s is not None:
-            waits = self.waits_s[routing]
-            state = state._replace(
-                tier_wait_s=waits[None, :].copy(), advertised_wait_s=waits[self.state.profile]
-            )
-        player = self.players[level]
-        player.set_state(state)
-        stats = player.advance(seconds)
-        self.state = player.get_state()
-        for fleet in self.streams:
-            fleet.advance(seconds)
-        return stats
+
+def advertise(fleet: Fleet, wait_s: NDArray[np.float64]) -> None:
+    """Let a fleet with tier waits route by others from now on."""
+    state = fleet.state
+    state.tier_wait_s[0] = wait_s
+    places = state.node_work[0, :, PLACE]
+    state.sites[0, places, SITE_WAIT_S] = wait_s[state.profile[0]]
 
 
 def simulated_coverage(
@@ -120,30 +96,25 @@ def simulated_coverage(
             for level in levels
         ]
     )
-    fleet = BurstyFleet(world, seed, levels, waits if tier_waits else None)
     rng = np.random.default_rng(seed)
     quantiles = (np.arange(visits) + 0.5) / visits
     lengths = [
         rng.permutation(-np.log1p(-quantiles)) * mean_s for mean_s in traffic.visit_lengths_s()
     ]
-    fleet.advance(QUIET, QUIET, 120.0)
+    # A quiet visit to begin with, which does not count.
+    ends = np.cumsum([_FIRST_S, *np.stack([lengths[BUSY], lengths[QUIET]], axis=1).ravel()])
+    busiest = world.with_overrides(
+        {"demand.request_intensity": float(net.request_intensity * levels[BUSY])}
+    )
+    fleet = Fleet(busiest, seed, tier_wait_s=waits[QUIET] if tier_waits else None)
+    fleet._stream = ThinnedStream(fleet, ends, levels[QUIET] / levels[BUSY])  # type: ignore
+    fleet.advance(_FIRST_S)
     total = None
-    state_since = [(0.0, QUIET)]  # what the router knows changes a delay later
-    now = 120.0
-    for visit in range(visits):
-        for level in (BUSY, QUIET):
-            state_since.append((now, level))
-            end = now + lengths[level][visit]
-            while now < end:
-                known = [s for since, s in state_since if since + traffic.telemetry_delay_s <= now]
-                coming = [
-                    since + traffic.telemetry_delay_s
-                    for since, _ in state_since
-                    if now < since + traffic.telemetry_delay_s < end
-                ]
-                until = min([end, *coming])
-                stats = fleet.advance(level, known[-1], until - now)
-                total = stats if total is None else total + stats
-                now = until
+    known_ends = ends + traffic.telemetry_delay_s
+    for until in np.unique(np.r_[ends, known_ends[known_ends < ends[-1]]])[1:]:
+        if tier_waits:
+            advertise(fleet, waits[np.searchsorted(known_ends, fleet.now_s, side="right") % 2])
+        stats = fleet.advance(until - fleet.now_s)
+        total = stats if total is None else total + stats
     assert total is not None
     return total.coverage
