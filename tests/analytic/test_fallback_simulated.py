@@ -104,5 +104,5 @@ def test_uncertain_popularity_disfavours_them_by_tier_waits_unlike_the_model():
     assert modelled(uncertain) - modelled(BURSTY) == pytest.approx(0.010, abs=0.002)
     draws = uncertain.popularities(SCENARIO.tiered_network().type_probabilities)
     ahead = [of_popularity(float(long_share), tier_waits=True) for _, long_share in draws]
-    change, error = gain(simulated(BURSTY), np.mean(ahead, axis=0))
+    change, error = gain(simulated(BURSTY), np.array(ahead).mean(axis=0))
     assert change < -2 * error
