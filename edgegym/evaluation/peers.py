@@ -81,10 +81,11 @@ def mmc_with_simpy(arrival_rate: float, service_rate: float, requests: int, seed
 def mmc_with_ciw(arrival_rate: float, service_rate: float, requests: int, seed: int) -> float:
     """Simulate M/M/9 with ciw; arguments and result as of :func:`mmc_with_heap`."""
     import ciw  # pyright: ignore[reportMissingImports]
+    from ciw.dists import Exponential  # pyright: ignore[reportMissingImports]
 
     network = ciw.create_network(
-        arrival_distributions=[ciw.dists.Exponential(rate=arrival_rate)],
-        service_distributions=[ciw.dists.Exponential(rate=service_rate)],
+        arrival_distributions=[Exponential(rate=arrival_rate)],
+        service_distributions=[Exponential(rate=service_rate)],
         number_of_servers=[SLOTS],
     )
     ciw.seed(seed)

@@ -1,0 +1,1 @@
+"""A package, so that no dependency that installs its own `tests` can stand in front of it."""
