@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 from edgegym.interface.reward import expected_arrivals_per_epoch
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from edgegym.simulator import WindowStats
+    from edgegym.simulator.batch import WindowBatch
     from edgegym.world.scenario import Scenario
 
 
@@ -38,3 +42,7 @@ class BaselinedCoverage:
     def __call__(self, window: "WindowStats") -> float:
         """Return the reward of an epoch."""
         return (window.hits - self.baseline * window.decided) / self.expected_arrivals
+
+    def of_batch(self, windows: "WindowBatch") -> "NDArray[np.float64]":
+        """Return the rewards of many epochs."""
+        return (windows.hits - self.baseline * windows.decided) / self.expected_arrivals

@@ -2,7 +2,13 @@
 
 import gymnasium
 
-_ENTRY_POINTS = {"EdgeGym/Placement-v0": "edgegym.envs.placement:PlacementEnv"}
+_ENTRY_POINTS = {
+    "EdgeGym/Placement-v0": (
+        "edgegym.envs.placement:PlacementEnv",
+        "edgegym.envs.vector:PlacementVectorEnv",
+    )
+}
+"""By name: the environment, and many of it as one."""
 
 
 def register() -> None:
@@ -11,7 +17,9 @@ def register() -> None:
     ``import edgegym`` does it. Worker processes that are spawned without that import find the
     environments through the module prefix: ``gymnasium.make("edgegym:EdgeGym/Placement-v0")``.
     """
-    for name, entry_point in _ENTRY_POINTS.items():
+    for name, (entry_point, vector_entry_point) in _ENTRY_POINTS.items():
         if name not in gymnasium.registry:
             # No max_episode_steps: the environment itself truncates at its horizon.
-            gymnasium.register(id=name, entry_point=entry_point)
+            gymnasium.register(
+                id=name, entry_point=entry_point, vector_entry_point=vector_entry_point
+            )

@@ -33,7 +33,7 @@ _ONE = np.float32(1.0)
 _SMALLEST = np.finfo(np.float32).tiny
 
 
-class _Nodes(NamedTuple):
+class NodeRows(NamedTuple):
     """The rows of one environment in FleetState that an observation reads."""
 
     up: "NDArray[np.bool_]"  # (N,)
@@ -47,7 +47,7 @@ class _Nodes(NamedTuple):
     in_flight: "NDArray[np.int64]"  # (N,)
 
 
-class _Constants(NamedTuple):
+class Constants(NamedTuple):
     """Numbers of the scenario that an observation needs."""
 
     move_bytes: "NDArray[np.int64]"  # (S, S)
@@ -92,7 +92,7 @@ def _fraction_left(receiving: bool, start_s: float, end_s: float, now_s: float) 
 
 
 @kernel
-def _update_demand(
+def update_demand(
     counts: "NDArray[np.int64]",  # (N, F)
     nodes: int,
     seconds: float,
@@ -105,11 +105,11 @@ def _update_demand(
     for i in range(nodes):
         for f in range(demand.shape[1]):
             demand[i, f] += gain * (counts[i, f] / seconds - demand[i, f])
-    _average(around, demand, near_demand)
+    average(around, demand, near_demand)
 
 
 @kernel
-def _average(
+def average(
     around: Neighbourhood,
     values: "NDArray[np.float64]",  # (N, F)
     means: "NDArray[np.float64]",  # (N, F)
@@ -129,8 +129,8 @@ def _write_nodes(
     node_count: int,
     now_s: float,
     level_bytes: float,
-    constants: _Constants,
-    nodes: _Nodes,
+    constants: Constants,
+    nodes: NodeRows,
     around: Neighbourhood,
     capacity: "NDArray[np.float64]",  # (N,)
     load: "NDArray[np.float64]",  # (N,)
@@ -181,8 +181,8 @@ def _write_fleet(
     node_count: int,
     now_s: float,
     level_bytes: float,
-    constants: _Constants,
-    nodes: _Nodes,
+    constants: Constants,
+    nodes: NodeRows,
     capacity: "NDArray[np.float64]",  # (N,)
     load: "NDArray[np.float64]",  # (N,)
     demand: "NDArray[np.float64]",  # (N, F)
@@ -218,13 +218,13 @@ def _write_fleet(
 
 
 @kernel
-def _write(
+def write_observation(
     node_count: int,
     node_features: int,
     now_s: float,
     level_bytes: float,
-    constants: _Constants,
-    nodes: _Nodes,
+    constants: Constants,
+    nodes: NodeRows,
     around: Neighbourhood,
     demand: "NDArray[np.float64]",  # (N, F)
     near_demand: "NDArray[np.float64]",  # (N, F)
@@ -245,6 +245,19 @@ def _write(
     )  # fmt: skip
     _write_fleet(
         node_count, now_s, level_bytes, constants, nodes, capacity, load, demand, out[split:]
+    )
+
+
+def observation_constants(scenario: "Scenario", layout: ObservationLayout) -> Constants:
+    """Return the numbers of a scenario that its observations need."""
+    world = scenario.compile()
+    return Constants(
+        move_bytes=np.ascontiguousarray(world.move_bytes),
+        burst_bytes=float(world.burst_bytes),
+        demand_scale=float(layout.feature("demand").scale or 0.0),
+        capacity_scale=float(layout.feature("near_capacity").scale or 0.0),
+        long_run_per_s=float(world.mean_rate_per_s),
+        clock_period_s=clock_period_s(scenario),
     )
 
 
@@ -270,14 +283,7 @@ class Observer:
         self._node_features = layout.node_features
         self._world = world
         self._length_km = neighbourhood_length_km(scenario)
-        self._constants = _Constants(
-            move_bytes=np.ascontiguousarray(world.move_bytes),
-            burst_bytes=float(world.burst_bytes),
-            demand_scale=float(layout.feature("demand").scale or 0.0),
-            capacity_scale=float(layout.feature("near_capacity").scale or 0.0),
-            long_run_per_s=float(world.mean_rate_per_s),
-            clock_period_s=clock_period_s(scenario),
-        )
+        self._constants = observation_constants(scenario, layout)
         self._around = Neighbourhood(
             np.zeros(layout.num_nodes + 1, np.int64), np.empty(0, np.int64), np.empty(0)
         )
@@ -311,7 +317,7 @@ class Observer:
         self._demand = np.zeros(self._shape)
         self._demand[:count] = self._constants.demand_scale
         self._near_demand = np.zeros_like(self._demand)
-        _average(self._around, self._demand, self._near_demand)
+        average(self._around, self._demand, self._near_demand)
 
     def update(self, nearest_demand: "NDArray[np.int64]", seconds: float) -> None:
         """Take the requests of a window into the estimates.
@@ -323,7 +329,7 @@ class Observer:
         seconds : float
             Length of the window.
         """
-        _update_demand(
+        update_demand(
             nearest_demand,
             self._node_count,
             float(seconds),
@@ -348,7 +354,7 @@ class Observer:
         ndarray of float32, shape [N·K + G]
             Finite and within [0, 1].
         """
-        nodes = _Nodes(
+        nodes = NodeRows(
             state.up[b],
             state.profile[b],
             state.receiving[b],
@@ -360,7 +366,7 @@ class Observer:
             state.in_flight[b],
         )
         out = np.empty(self._size, dtype=np.float32)
-        _write(
+        write_observation(
             self._node_count,
             self._node_features,
             float(state.now[b]),

@@ -1,9 +1,13 @@
 """What an agent is paid for: reward strategies over the statistics of one epoch."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from edgegym.world.scenario import Scenario
 
 
@@ -12,6 +16,15 @@ class ServiceReward(Protocol):
 
     def __call__(self, window: Any) -> float:
         """Return the reward of an epoch's ``WindowStats`` (finite)."""
+        ...
+
+
+@runtime_checkable
+class BatchServiceReward(ServiceReward, Protocol):
+    """A strategy that can value the traffic of many environments at once."""
+
+    def of_batch(self, windows: Any) -> "NDArray[np.float64]":
+        """Return the rewards of the ``WindowBatch`` of R epochs, shape [R], each as by itself."""
         ...
 
 
@@ -33,6 +46,10 @@ class CoverageReward:
     def __call__(self, window: Any) -> float:
         """Return hits / expected arrivals."""
         return window.hits / self.expected_arrivals
+
+    def of_batch(self, windows: Any) -> "NDArray[np.float64]":
+        """Return hits / expected arrivals of many epochs."""
+        return windows.hits / self.expected_arrivals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +78,13 @@ class SquashedTtftReward:
         worth = self.ttft_target_s / (self.ttft_target_s + mean_s)
         return window.first_tokens / self.expected_arrivals * worth
 
+    def of_batch(self, windows: Any) -> "NDArray[np.float64]":
+        """Return the rewards of many epochs."""
+        # Without first tokens the mean is of no account: the last line makes it 0.
+        mean_s = windows.ttft_sum_s / np.maximum(windows.first_tokens, 1)
+        worth = self.ttft_target_s / (self.ttft_target_s + mean_s)
+        return windows.first_tokens / self.expected_arrivals * worth
+
 
 @dataclass(frozen=True, kw_only=True)
 class GoodputReward:
@@ -79,6 +103,10 @@ class GoodputReward:
     def __call__(self, window: Any) -> float:
         """Return output tokens of hits / expected output tokens."""
         return window.goodput_tokens_sum / self.expected_tokens
+
+    def of_batch(self, windows: Any) -> "NDArray[np.float64]":
+        """Return output tokens of hits / expected output tokens of many epochs."""
+        return windows.goodput_tokens_sum / self.expected_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +142,25 @@ class PlacementReward:
         """
         migration = self.migration_weight * window.bytes_moved / self.fleet_memory_bytes
         return float(self.service(window)), 0.0 - float(migration)
+
+    def batch_components(self, windows: Any) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        """Return the service and the migration parts of many epochs.
+
+        Parameters
+        ----------
+        windows : WindowBatch
+            Of R epochs. A service that cannot value them at once is asked about each.
+
+        Returns
+        -------
+        service, migration : ndarray, shape [R]
+        """
+        migration = self.migration_weight * windows.bytes_moved / self.fleet_memory_bytes
+        if isinstance(self.service, BatchServiceReward):
+            service = self.service.of_batch(windows)
+        else:
+            service = np.array([float(self.service(window)) for window in windows.stats()])
+        return service, 0.0 - migration
 
 
 def expected_arrivals_per_epoch(scenario: "Scenario") -> float:

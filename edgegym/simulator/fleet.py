@@ -72,7 +72,7 @@ class Fleet:
         self._stream = RequestStream(self._world, seed)
         cells_x, cells_y = grid_shape(self._world)
         state = allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y)
-        state.tier_wait_s[0] = _checked_tier_wait(self._world, tier_wait_s)
+        state.tier_wait_s[0] = checked_tier_wait(self._world, tier_wait_s)
         place_nodes(self._world, state, 0, seed, scenario.nodes.count is not None)
         self._adopt(self._stream.fill(state, 0))
         self._bind_kernels()
@@ -272,7 +272,14 @@ def _checked_index(name: str, value: int) -> int:
     return int(value)
 
 
-def _checked_tier_wait(world: World, tier_wait_s: ArrayLike | None) -> Any:
+def checked_tier_wait(world: World, tier_wait_s: ArrayLike | None) -> Any:
+    """Return the advertised waits ``[S]``; 0 where the router advertises none.
+
+    Raises
+    ------
+    ValueError
+        If they are missing, superfluous, or not ``[S]`` non-negative finite numbers.
+    """
     load_aware, tier = ROUTER_KINDS.index("load_aware"), WAIT_KINDS.index("tier")
     needed = world.router_kind == load_aware and world.wait_kind == tier
     if not needed:
