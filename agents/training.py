@@ -2,11 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import torch
 from rich.console import Console
 from sb3_contrib import MaskablePPO
@@ -18,7 +16,7 @@ from agents.config import ConfigError, TrainingConfig
 from agents.reward import BaselinedCoverage
 from agents.seeds import session_seed
 from edgegym.files import make_folder
-from edgegym.sb3 import Manifest, NodeScorerPolicy, ThreadVecEnv, save_model, scorer_kwargs
+from edgegym.sb3 import EdgeVecEnv, Manifest, NodeScorerPolicy, save_model, scorer_kwargs
 from edgegym.sb3.callbacks import (
     Checkpoints,
     EpisodeLog,
@@ -107,8 +105,8 @@ def train(
     """Train, or go on training, in a run's folder.
 
     Leaves ``config.yaml``, ``model.zip`` with its manifest ``model.json``, the newest checkpoint
-    and TensorBoard events. The same configuration, thread count and machine give the same weights,
-    bit for bit, unless the run was interrupted.
+    and TensorBoard events. The same configuration and machine give the same weights, bit for bit,
+    whatever the number of threads, unless the run was interrupted.
 
     Parameters
     ----------
@@ -119,7 +117,7 @@ def train(
     console : rich.console.Console
         For progress.
     threads : int, optional
-        Threads for environments and for PyTorch; the available cores, at most 4, if omitted.
+        Threads for environments; the available cores, at most 4, if omitted.
     checkpoint_s : float
         Seconds between checkpoints.
 
@@ -136,17 +134,16 @@ def train(
     seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
     reward = _reward(config, scenario)
     # More threads are not faster with networks this small, and would change the last bits.
-    threads = 1 if threads is None else threads
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     prepare_folder(folder)
     config.to_yaml(folder / CONFIG_FILE)
-    make = partial(
-        gymnasium.make,
+    env = EdgeVecEnv.make(
         f"edgegym:{config.env_id}",
+        config.num_envs,
         scenario=scenario,
         reward=reward,
+        num_threads=threads,
     )
-    env = ThreadVecEnv([make] * config.num_envs, num_threads=threads)
     try:
         if found is None:
             model = _new_model(config, env, seed)
@@ -193,7 +190,7 @@ def _reward(config: TrainingConfig, scenario: Scenario) -> BaselinedCoverage | N
 
 
 def _saved_model(
-    checkpoint: tuple[Path, Manifest], env: ThreadVecEnv, scenario: Scenario, seed: int
+    checkpoint: tuple[Path, Manifest], env: EdgeVecEnv, scenario: Scenario, seed: int
 ) -> MaskablePPO:
     path, manifest = checkpoint
     manifest.check(env.get_attr("layout")[0], scenario.name)
@@ -203,7 +200,7 @@ def _saved_model(
     return model
 
 
-def _new_model(config: TrainingConfig, env: ThreadVecEnv, seed: int) -> MaskablePPO:
+def _new_model(config: TrainingConfig, env: EdgeVecEnv, seed: int) -> MaskablePPO:
     options: dict[str, Any] = config.hyperparameters.model_dump()
     width = options.pop("width")
     start, end = options["learning_rate"], options.pop("final_learning_rate")

@@ -16,13 +16,13 @@ if _MISSING:
 from edgegym.sb3.manifest import Manifest, ModelError  # noqa: E402
 from edgegym.sb3.models import load_model, save_model  # noqa: E402
 from edgegym.sb3.scorer import NodeScorerPolicy, scorer_kwargs  # noqa: E402
-from edgegym.sb3.vec_env import ThreadVecEnv  # noqa: E402
+from edgegym.sb3.vec_env import EdgeVecEnv  # noqa: E402
 
 __all__ = [
+    "EdgeVecEnv",
     "Manifest",
     "ModelError",
     "NodeScorerPolicy",
-    "ThreadVecEnv",
     "load_model",
     "save_model",
     "scorer_kwargs",
