@@ -140,7 +140,9 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _add_threads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threads", type=int, help="threads for environments [cores, at most 4]")
+    parser.add_argument(
+        "--threads", type=int, help="threads for environments and learning [cores, at most 4]"
+    )
 
 
 def _add_workers(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
@@ -20,11 +19,13 @@ from edgegym.sb3 import EdgeVecEnv, Manifest, NodeScorerPolicy, save_model, scor
 from edgegym.sb3.callbacks import (
     Checkpoints,
     EpisodeLog,
+    LearningThreads,
     StopOnInterrupt,
     TrainingProgress,
     latest_checkpoint,
 )
 from edgegym.sb3.models import load_archive
+from edgegym.threads import checked_threads
 from edgegym.world.scenario import Scenario
 
 CONFIG_FILE = "config.yaml"
@@ -105,8 +106,8 @@ def train(
     """Train, or go on training, in a run's folder.
 
     Leaves ``config.yaml``, ``model.zip`` with its manifest ``model.json``, the newest checkpoint
-    and TensorBoard events. The same configuration and machine give the same weights, bit for bit,
-    whatever the number of threads, unless the run was interrupted.
+    and TensorBoard events. The same configuration, thread count and machine give the same weights,
+    bit for bit, unless the run was interrupted.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def train(
     console : rich.console.Console
         For progress.
     threads : int, optional
-        Threads for environments; the available cores, at most 4, if omitted.
+        Threads for environments and for learning; the available cores, at most 4, if omitted.
     checkpoint_s : float
         Seconds between checkpoints.
 
@@ -133,8 +134,7 @@ def train(
     steps = 0 if found is None else found[1].steps
     seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
     reward = _reward(config, scenario)
-    # More threads are not faster with networks this small, and would change the last bits.
-    torch.set_num_threads(1)
+    threads = checked_threads(threads)
     prepare_folder(folder)
     config.to_yaml(folder / CONFIG_FILE)
     env = EdgeVecEnv.make(
@@ -156,6 +156,7 @@ def train(
         with StopOnInterrupt() as interrupt:
             callbacks = [
                 interrupt,
+                LearningThreads(threads),
                 EpisodeLog(),
                 progress,
                 Checkpoints(folder, config.total_steps, checkpoint_s),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgegym.envs.info import EPOCH_KEYS, no_epoch, no_episode
+from edgegym.envs.info import EPOCH_KEYS, no_episode, no_epoch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,5 +107,3 @@ def vector_info(
         info[key] = value
         info[f"_{key}"] = mask
     return info
-
-

@@ -345,9 +345,7 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
             values["action_mask"][~present] = False
         return vector_info(values, present)
 
-    def _final(
-        self, ended: NDArray[np.int64], observations: NDArray[np.float32]
-    ) -> dict[str, Any]:
+    def _final(self, ended: NDArray[np.int64], observations: NDArray[np.float32]) -> dict[str, Any]:
         """Return what infos keep of the episodes that ended."""
         final_obs = np.full(self.num_envs, None, dtype=object)
         for b in ended.tolist():
@@ -395,7 +393,16 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
             self._crew.close()
 
 
-_SHARED = ("actions", "layout", "metadata", "observe_clock", "render_mode", "reward", "scenario", "spec")
+_SHARED = (
+    "actions",
+    "layout",
+    "metadata",
+    "observe_clock",
+    "render_mode",
+    "reward",
+    "scenario",
+    "spec",
+)
 
 
 def autoreset_mode_of(mode: Any) -> AutoresetMode:

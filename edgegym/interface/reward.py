@@ -1,7 +1,7 @@
 """What an agent is paid for: reward strategies over the statistics of one epoch."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,19 +12,14 @@ if TYPE_CHECKING:
 
 
 class ServiceReward(Protocol):
-    """A strategy that values the traffic of one epoch."""
+    """A strategy that values the traffic of one epoch.
+
+    It may have a method ``of_batch(windows)`` as well: the rewards, shape [R], of the
+    ``WindowBatch`` of R epochs, each the same number as by itself. Vector environments call it.
+    """
 
     def __call__(self, window: Any) -> float:
         """Return the reward of an epoch's ``WindowStats`` (finite)."""
-        ...
-
-
-@runtime_checkable
-class BatchServiceReward(ServiceReward, Protocol):
-    """A strategy that can value the traffic of many environments at once."""
-
-    def of_batch(self, windows: Any) -> "NDArray[np.float64]":
-        """Return the rewards of the ``WindowBatch`` of R epochs, shape [R], each as by itself."""
         ...
 
 
@@ -156,10 +151,11 @@ class PlacementReward:
         service, migration : ndarray, shape [R]
         """
         migration = self.migration_weight * windows.bytes_moved / self.fleet_memory_bytes
-        if isinstance(self.service, BatchServiceReward):
-            service = self.service.of_batch(windows)
-        else:
+        of_batch = getattr(self.service, "of_batch", None)
+        if of_batch is None:
             service = np.array([float(self.service(window)) for window in windows.stats()])
+        else:
+            service = of_batch(windows)
         return service, 0.0 - migration
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from stable_baselines3.common.callbacks import BaseCallback
@@ -49,6 +50,33 @@ class EpisodeLog(BaseCallback):
                 "episode/mean_ttft_s", sums["episode_ttft_sum_s"] / sums["episode_first_tokens"]
             )
         self._ended.clear()
+
+
+class LearningThreads(BaseCallback):
+    """Lets PyTorch use several threads to learn from a rollout, and one to collect it.
+
+    A few observations at a time are done sooner by one thread, and the environments need the
+    others. Sums are rounded differently with another number of threads, so the last bits of weights
+    depend on it.
+
+    Parameters
+    ----------
+    num_threads : int
+        While learning.
+    """
+
+    def __init__(self, num_threads: int) -> None:
+        super().__init__()
+        self._num_threads = num_threads
+
+    def _on_rollout_start(self) -> None:
+        torch.set_num_threads(1)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        torch.set_num_threads(self._num_threads)
 
 
 class TrainingProgress(BaseCallback):

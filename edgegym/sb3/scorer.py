@@ -83,11 +83,11 @@ class NodeScorer(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     def _split(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return node rows ``[B·N, K]``, global block ``[B, G]`` and mean weights ``[B, N]``."""
+        """Return node rows ``[B, N, K]``, global block ``[B, G]`` and mean weights ``[B, N]``."""
         batch, length = observation.shape
         split = length - self._global_features
-        rows = observation[:, :split].reshape(-1, self._node_features)
-        up = rows[:, self._up_column].reshape(batch, -1)
+        rows = observation[:, :split].reshape(batch, -1, self._node_features)
+        up = rows[:, :, self._up_column]
         weights = up / up.sum(dim=1, keepdim=True).clamp(min=1.0)
         return rows, observation[:, split:], weights
 
@@ -99,8 +99,8 @@ class NodeScorer(nn.Module):
         fleet_layer: nn.Linear,
     ) -> torch.Tensor:
         """Return the first codes of all nodes, ``[B, N, width]``."""
-        nodes = node_layer(rows).view(len(fleet), -1, node_layer.out_features)
-        return torch.relu_(nodes + fleet_layer(fleet).unsqueeze(1))
+        # In place: a sum elsewhere needs as much memory again, and more time for that than to add.
+        return torch.relu_(node_layer(rows).add_(fleet_layer(fleet).unsqueeze(1)))
 
     @staticmethod
     def _mean(codes: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -109,27 +109,37 @@ class NodeScorer(nn.Module):
 
     def scores(self, observation: torch.Tensor) -> torch.Tensor:
         """Return the scores of all actions, ``[B, N·S + 1]``, of observations ``[B, N·K + G]``."""
-        rows, fleet, weights = self._split(observation)
-        return self._scores(rows, fleet, weights)
+        return torch.cat(self._scores(*self._split(observation)), dim=1)
 
     def values(self, observation: torch.Tensor) -> torch.Tensor:
         """Return the value of the fleet's state, ``[B, 1]``."""
         rows, fleet, weights = self._split(observation)
         return self._values(rows, fleet, weights)
 
+    def decisions(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the scores of the moves, ``[B, N·S]``, and of the no-op, ``[B, 1]``."""
+        return self._scores(*self._split(observation))
+
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return :meth:`scores` and :meth:`values`."""
-        rows, fleet, weights = self._split(observation)
-        return self._scores(rows, fleet, weights), self._values(rows, fleet, weights)
+        moves, no_op, values = self.everything(observation)
+        return torch.cat((moves, no_op), dim=1), values
+
+    def everything(
+        self, observation: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return both :meth:`decisions`, and :meth:`values`."""
+        parts = self._split(observation)
+        return *self._scores(*parts), self._values(*parts)
 
     def _scores(
         self, rows: torch.Tensor, fleet: torch.Tensor, weights: torch.Tensor
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         codes = self._encode(rows, fleet, self.actor_node, self.actor_fleet)
         codes = torch.relu_(self.actor_hidden(codes))
         moves = self.actor_score(codes).flatten(start_dim=1)
         pooled = torch.relu_(self.no_op_hidden(self._mean(codes, weights)))
-        return torch.cat((moves, self.no_op_score(pooled)), dim=1)
+        return moves, self.no_op_score(pooled)
 
     def _values(
         self, rows: torch.Tensor, fleet: torch.Tensor, weights: torch.Tensor
@@ -240,8 +250,8 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         values : Tensor, shape [B, 1]
         log_prob : Tensor, shape [B]
         """
-        scores, values = self.scorer(obs.float())
-        log_probs = _log_probs(scores, action_masks)
+        moves, no_op, values = self.scorer.everything(obs.float())
+        log_probs = _log_probs(moves, no_op, action_masks)
         actions = _choose(log_probs, deterministic)
         return actions, values, log_probs.gather(1, actions.unsqueeze(1)).squeeze(1)
 
@@ -252,16 +262,22 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         action_masks: Masks = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Return values ``[B, 1]``, log-probabilities ``[B]`` and entropies ``[B]`` of actions."""
-        scores, values = self.scorer(obs.float())
-        log_probs = _log_probs(scores, action_masks)
-        chosen = log_probs.gather(1, actions.long().reshape(-1, 1)).squeeze(1)
-        # A masked action has probability exactly 0, so its term is -0.
-        entropy = -(log_probs.exp() * log_probs).sum(dim=1)
-        return values, chosen, entropy
+        moves, no_op, values = self.scorer.everything(obs.float())
+        which, moving, staying = _log_decisions(moves, no_op, action_masks)
+        actions = actions.long().reshape(-1, 1)
+        last = which.shape[1] - 1
+        move = which.gather(1, actions.clamp(max=last)) + moving
+        chosen = torch.where(actions > last, staying, move).squeeze(1)
+        # Of the first decision, and of the second where it comes to that. A masked move has
+        # probability exactly 0, so its term is -0.
+        second = -(which.exp() * which).sum(dim=1, keepdim=True)
+        p_move = moving.exp()
+        entropy = p_move * (second - moving) - staying.exp() * staying
+        return values, chosen, entropy.squeeze(1)
 
     def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
         """Return the distribution of actions, for code that wants SB3-contrib's object."""
-        log_probs = _log_probs(self.scorer.scores(obs.float()), action_masks)
+        log_probs = _log_probs(*self.scorer.decisions(obs.float()), action_masks)
         distribution = self.action_dist.proba_distribution(action_logits=log_probs)
         if action_masks is not None:
             distribution.apply_masking(action_masks)
@@ -273,8 +289,8 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         deterministic: bool = False,
         action_masks: Any = None,
     ) -> torch.Tensor:
-        scores = self.scorer.scores(observation.float())
-        return _choose(_log_probs(scores, action_masks), deterministic)
+        decisions = self.scorer.decisions(observation.float())
+        return _choose(_log_probs(*decisions, action_masks), deterministic)
 
     def predict_values(self, obs: Any) -> torch.Tensor:
         """Return the values of observations, ``[B, 1]``."""
@@ -333,20 +349,39 @@ def _layout(env: Any) -> ObservationLayout:
     return layout
 
 
-def _log_probs(scores: torch.Tensor, masks: Masks) -> torch.Tensor:
-    """Return the log-probabilities of all actions, ``[B, N·S + 1]``.
+def _log_decisions(
+    moves: torch.Tensor, no_op: torch.Tensor, masks: Masks
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the log-probabilities of the two decisions.
 
     With no-op score g and move scores m: P(no-op) = σ(g), P(move a) = σ(−g) softmax(m)_a over the
     legal moves.
+
+    Returns
+    -------
+    which : Tensor, shape [B, N·S]
+        Of each move, given that there is one.
+    moving, staying : Tensor, shape [B, 1]
+        Of a move, and of the no-op.
     """
-    moves, no_op = scores[:, :-1], scores[:, -1:]
-    if masks is None:
-        return torch.log_softmax(torch.cat((torch.log_softmax(moves, dim=1), no_op), dim=1), dim=1)
-    illegal = ~torch.as_tensor(masks, dtype=torch.bool, device=scores.device).view(scores.shape)
-    moves = torch.log_softmax(moves.masked_fill(illegal[:, :-1], _MASKED_LOGIT), dim=1)
-    # Masked again: where no move is legal, the softmax above made all of them equally likely.
-    both = torch.cat((moves, no_op), dim=1).masked_fill(illegal, _MASKED_LOGIT)
-    return torch.log_softmax(both, dim=1)
+    if masks is not None:
+        legal = torch.as_tensor(masks, dtype=moves.dtype, device=moves.device)
+        # Sums instead of masked_fill, which copies all scores and takes longer to go backwards.
+        penalty = (legal.view(len(moves), -1) - 1.0).mul_(-_MASKED_LOGIT)
+        moves = moves + penalty[:, :-1]
+        # Where no move is legal the softmax makes all of them equally likely: so never move.
+        no_op = no_op + (penalty[:, -1:] - penalty[:, :-1].amax(dim=1, keepdim=True))
+    return (
+        torch.log_softmax(moves, dim=1),
+        nn.functional.logsigmoid(-no_op),
+        nn.functional.logsigmoid(no_op),
+    )
+
+
+def _log_probs(moves: torch.Tensor, no_op: torch.Tensor, masks: Masks) -> torch.Tensor:
+    """Return the log-probabilities of all actions, ``[B, N·S + 1]``."""
+    which, moving, staying = _log_decisions(moves, no_op, masks)
+    return torch.cat((which + moving, staying), dim=1)
 
 
 def _choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:

@@ -176,7 +176,9 @@ class EdgeVecEnv(VecEnv):
         return [results[b] for b in self._get_indices(indices)]
 
     def env_is_wrapped(
-        self, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
+        self,
+        wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
+        indices: VecEnvIndices = None,
     ) -> list[bool]:
         """Return whether environments do what a wrapper does: True for ``Monitor`` alone."""
         wrapped = isinstance(wrapper_class, type) and issubclass(Monitor, wrapper_class)

@@ -241,7 +241,9 @@ class WindowBatch:
     def stats(self) -> list[WindowStats]:
         """Return the window of each fleet by itself, independent of the state."""
         rows, ticks = self._rows.tolist(), self.ticks.tolist()
-        return [WindowStats.of_window(self._state, *which) for which in zip(rows, ticks, strict=True)]
+        return [
+            WindowStats.of_window(self._state, *which) for which in zip(rows, ticks, strict=True)
+        ]
 
     @property
     def seconds(self) -> Floats:

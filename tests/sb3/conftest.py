@@ -1,14 +1,12 @@
 """Small models on the two-node world."""
 
-from functools import partial
-
 import gymnasium
 import pytest
 import torch
 from sb3_contrib import MaskablePPO
 
 import edgegym
-from edgegym.sb3 import NodeScorerPolicy, ThreadVecEnv, scorer_kwargs
+from edgegym.sb3 import EdgeVecEnv, NodeScorerPolicy, scorer_kwargs
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,7 +28,7 @@ def make_toy_env(**options):
 
 @pytest.fixture
 def toy_model():
-    env = ThreadVecEnv([partial(make_toy_env)] * 2, num_threads=1)
+    env = EdgeVecEnv.make("edgegym:EdgeGym/Placement-v0", 2, scenario="toy", num_threads=1)
     model = MaskablePPO(
         NodeScorerPolicy,
         env,

@@ -7,7 +7,7 @@ import gymnasium
 import pytest
 
 import edgegym
-from edgegym.sb3 import ModelError, ThreadVecEnv, load_model, save_model, scorer_kwargs
+from edgegym.sb3 import EdgeVecEnv, ModelError, load_model, save_model, scorer_kwargs
 from tests.sb3.conftest import make_toy_env
 
 
@@ -93,4 +93,4 @@ def test_widths(width):
 @pytest.mark.parametrize("num_threads", [0, 1.5, True, "2"])
 def test_threads(num_threads):
     with pytest.raises(ValueError, match=r"num_threads is .*: it must be at least 1"):
-        ThreadVecEnv([make_toy_env], num_threads)
+        EdgeVecEnv.make("edgegym:EdgeGym/Placement-v0", 2, num_threads=num_threads)

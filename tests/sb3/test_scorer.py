@@ -7,7 +7,7 @@ from torch import nn
 
 import edgegym
 from edgegym.interface.layout import ObservationLayout
-from edgegym.sb3 import NodeScorerPolicy, ThreadVecEnv, scorer_kwargs
+from edgegym.sb3 import EdgeVecEnv, NodeScorerPolicy, scorer_kwargs
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def test_kwargs_of_environments_however_wrapped(layout):
     assert expected["node_features"] == env.unwrapped.layout.node_features
     assert scorer_kwargs(env) == scorer_kwargs(env.unwrapped) == expected
     assert scorer_kwargs(DummyVecEnv([make])) == expected
-    vector = ThreadVecEnv([make, make], num_threads=2)
+    vector = EdgeVecEnv.make("edgegym:EdgeGym/Placement-v0", 2, scenario="toy")
     assert scorer_kwargs(vector) == expected
     vector.close()
 
