@@ -1,7 +1,7 @@
 """Many ``EdgeGym/Placement-v0`` as one: a native Gymnasium vector environment."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -12,9 +12,15 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from edgegym.envs.checks import check_kinds, check_options
+from edgegym.envs.checks import check_kinds
 from edgegym.envs.episodes import Episodes, vector_info
 from edgegym.envs.tier_wait import advertised_tier_wait_s
+from edgegym.envs.vector_checks import (
+    autoreset_mode_of,
+    check_num_envs,
+    reset_mask_of,
+    seed_of_each,
+)
 from edgegym.interface.actions import PlacementActions
 from edgegym.interface.batch import BatchObserver
 from edgegym.interface.layout import ObservationLayout
@@ -23,6 +29,18 @@ from edgegym.simulator.batch import FleetBatch
 from edgegym.threads import Crew, checked_threads
 from edgegym.world.resolve import resolve_scenario
 from edgegym.world.scenario import Scenario
+
+# Attributes of an environment that are the same for all.
+_SHARED = (
+    "actions",
+    "layout",
+    "metadata",
+    "observe_clock",
+    "render_mode",
+    "reward",
+    "scenario",
+    "spec",
+)
 
 _Step = tuple[
     NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]
@@ -88,7 +106,7 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         num_threads: int | None = None,
     ) -> None:
-        _check_num_envs(num_envs)
+        check_num_envs(num_envs)
         if render_mode is not None:
             raise ValueError(
                 f"render_mode is {render_mode!r}: a native vector environment isn't drawn; use "
@@ -128,13 +146,13 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         self._episodes = Episodes(num_envs)
 
     @property
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The random generators of the environments."""
+    def np_random(self) -> Any:
+        """The random generators of the environments, a tuple."""
         return tuple(self._generator(b) for b in range(self.num_envs))
 
     @property
-    def np_random_seed(self) -> tuple[int | None, ...]:
-        """The seeds of the environments."""
+    def np_random_seed(self) -> Any:
+        """The seeds of the environments, a tuple."""
         return tuple(self._seeds)
 
     @property
@@ -171,8 +189,8 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         gymnasium.error.ResetNeeded
             If a `reset_mask` leaves out an environment that has no episode yet.
         """
-        seeds = _seeds(seed, self.num_envs)
-        chosen = self._reset_mask(options)
+        seeds = seed_of_each(seed, self.num_envs)
+        chosen = reset_mask_of(options, self.num_envs)
         if not (self._begun | chosen).all():
             raise ResetNeeded("reset_mask leaves out environments that have no episode yet")
         rows = np.flatnonzero(chosen)
@@ -183,21 +201,6 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         observations = np.empty(self.observation_space.shape or (), dtype=np.float32)
         self._observe(self._all, observations)
         return observations, self._info(None if chosen.all() else rows)
-
-    def _reset_mask(self, options: Any) -> NDArray[np.bool_]:
-        if not (isinstance(options, Mapping) and "reset_mask" in options):
-            check_options(options)
-            return np.ones(self.num_envs, dtype=np.bool_)
-        check_options({key: value for key, value in options.items() if key != "reset_mask"})
-        mask = options["reset_mask"]
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] is {mask!r}: it must be an array of bool")
-        if mask.shape != (self.num_envs,) or not mask.any():
-            raise ValueError(
-                f"options['reset_mask'] is {mask!r}: it must have {self.num_envs} elements, at "
-                "least one of them True"
-            )
-        return mask.copy()
 
     def _generator(self, b: int) -> np.random.Generator:
         generator = self._generators[b]
@@ -403,37 +406,3 @@ _SHARED = (
     "scenario",
     "spec",
 )
-
-
-def autoreset_mode_of(mode: Any) -> AutoresetMode:
-    """Return Gymnasium's autoreset mode from itself, its value, or its name in small letters.
-
-    Raises
-    ------
-    ValueError
-        If there is no such mode.
-    """
-    if isinstance(mode, AutoresetMode):
-        return mode
-    for known in AutoresetMode:
-        if mode in (known.value, known.name, known.name.lower()):
-            return known
-    names = ", ".join(known.name.lower() for known in AutoresetMode)
-    raise ValueError(f"autoreset_mode is {mode!r}: it must be one of {names}")
-
-
-def _check_num_envs(num_envs: Any) -> None:
-    whole = isinstance(num_envs, int | np.integer) and not isinstance(num_envs, bool)
-    if not whole or num_envs < 1:
-        raise ValueError(f"num_envs is {num_envs!r}: it must be a whole number of at least 1")
-
-
-def _seeds(seed: Any, num_envs: int) -> list[int | None]:
-    if seed is None:
-        return [None] * num_envs
-    if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
-        return [int(seed) + i for i in range(num_envs)]
-    seeds = [None if one is None else int(one) for one in seed]
-    if len(seeds) != num_envs:
-        raise ValueError(f"seed has {len(seeds)} elements: there are {num_envs} environments")
-    return seeds

@@ -1,24 +1,17 @@
 """A policy network that all nodes share: it does not care how many there are."""
 
-import math
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
-from numpy.typing import NDArray
 from sb3_contrib.common.maskable.distributions import MaskableDistribution
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
 from edgegym.interface.layout import ObservationLayout
-
-# What MaskableCategorical of SB3-contrib uses: exp() of it is exactly 0, and no NaN can arise.
-_MASKED_LOGIT = -1e8
-_LOG_HALF = math.log(0.5)
-
-Masks = NDArray[np.bool_] | torch.Tensor | None
+from edgegym.sb3.decisions import Masks, choose, log_decisions, log_probs
 
 
 class NodeScorer(nn.Module):
@@ -251,9 +244,9 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         log_prob : Tensor, shape [B]
         """
         moves, no_op, values = self.scorer.everything(obs.float())
-        log_probs = _log_probs(moves, no_op, action_masks)
-        actions = _choose(log_probs, deterministic)
-        return actions, values, log_probs.gather(1, actions.unsqueeze(1)).squeeze(1)
+        chances = log_probs(moves, no_op, action_masks)
+        actions = choose(chances, deterministic)
+        return actions, values, chances.gather(1, actions.unsqueeze(1)).squeeze(1)
 
     def evaluate_actions(
         self,
@@ -263,7 +256,7 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Return values ``[B, 1]``, log-probabilities ``[B]`` and entropies ``[B]`` of actions."""
         moves, no_op, values = self.scorer.everything(obs.float())
-        which, moving, staying = _log_decisions(moves, no_op, action_masks)
+        which, moving, staying = log_decisions(moves, no_op, action_masks)
         actions = actions.long().reshape(-1, 1)
         last = which.shape[1] - 1
         move = which.gather(1, actions.clamp(max=last)) + moving
@@ -277,8 +270,8 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
 
     def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
         """Return the distribution of actions, for code that wants SB3-contrib's object."""
-        log_probs = _log_probs(*self.scorer.decisions(obs.float()), action_masks)
-        distribution = self.action_dist.proba_distribution(action_logits=log_probs)
+        chances = log_probs(*self.scorer.decisions(obs.float()), action_masks)
+        distribution = self.action_dist.proba_distribution(action_logits=chances)
         if action_masks is not None:
             distribution.apply_masking(action_masks)
         return distribution
@@ -290,7 +283,7 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         action_masks: Any = None,
     ) -> torch.Tensor:
         decisions = self.scorer.decisions(observation.float())
-        return _choose(_log_probs(*decisions, action_masks), deterministic)
+        return choose(log_probs(*decisions, action_masks), deterministic)
 
     def predict_values(self, obs: Any) -> torch.Tensor:
         """Return the values of observations, ``[B, 1]``."""
@@ -347,53 +340,6 @@ def _layout(env: Any) -> ObservationLayout:
             "such as EdgeGym/Placement-v0"
         )
     return layout
-
-
-def _log_decisions(
-    moves: torch.Tensor, no_op: torch.Tensor, masks: Masks
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the log-probabilities of the two decisions.
-
-    With no-op score g and move scores m: P(no-op) = σ(g), P(move a) = σ(−g) softmax(m)_a over the
-    legal moves.
-
-    Returns
-    -------
-    which : Tensor, shape [B, N·S]
-        Of each move, given that there is one.
-    moving, staying : Tensor, shape [B, 1]
-        Of a move, and of the no-op.
-    """
-    if masks is not None:
-        legal = torch.as_tensor(masks, dtype=moves.dtype, device=moves.device)
-        # Sums instead of masked_fill, which copies all scores and takes longer to go backwards.
-        penalty = (legal.view(len(moves), -1) - 1.0).mul_(-_MASKED_LOGIT)
-        moves = moves + penalty[:, :-1]
-        # Where no move is legal the softmax makes all of them equally likely: so never move.
-        no_op = no_op + (penalty[:, -1:] - penalty[:, :-1].amax(dim=1, keepdim=True))
-    return (
-        torch.log_softmax(moves, dim=1),
-        nn.functional.logsigmoid(-no_op),
-        nn.functional.logsigmoid(no_op),
-    )
-
-
-def _log_probs(moves: torch.Tensor, no_op: torch.Tensor, masks: Masks) -> torch.Tensor:
-    """Return the log-probabilities of all actions, ``[B, N·S + 1]``."""
-    which, moving, staying = _log_decisions(moves, no_op, masks)
-    return torch.cat((which + moving, staying), dim=1)
-
-
-def _choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
-    """Return actions, ``[B]``: sampled, or the likelier of moving or not and the likeliest move."""
-    if deterministic:
-        # Not the likeliest action: that would do nothing while hundreds of moves share 90 %.
-        no_op = log_probs.shape[1] - 1
-        best_move = log_probs[:, :-1].argmax(dim=1)
-        return torch.where(log_probs[:, -1] >= _LOG_HALF, no_op, best_move)
-    # The minimum of exponential clocks falls on each action with its probability.
-    clocks = torch.empty_like(log_probs).exponential_()
-    return (log_probs.exp() / clocks).argmax(dim=1)
 
 
 def _check_spaces(

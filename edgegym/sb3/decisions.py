@@ -1,0 +1,61 @@
+"""Two decisions make an action: whether to move, and which legal move."""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+# What MaskableCategorical of SB3-contrib uses: exp() of it is exactly 0, and no NaN can arise.
+_MASKED_LOGIT = -1e8
+_LOG_HALF = math.log(0.5)
+
+Masks = NDArray[np.bool_] | torch.Tensor | None
+
+
+def log_decisions(
+    moves: torch.Tensor, no_op: torch.Tensor, masks: Masks
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the log-probabilities of the two decisions.
+
+    With no-op score g and move scores m: P(no-op) = σ(g), P(move a) = σ(−g) softmax(m)_a over the
+    legal moves.
+
+    Returns
+    -------
+    which : Tensor, shape [B, N·S]
+        Of each move, given that there is one.
+    moving, staying : Tensor, shape [B, 1]
+        Of a move, and of the no-op.
+    """
+    if masks is not None:
+        legal = torch.as_tensor(masks, dtype=moves.dtype, device=moves.device)
+        # Sums instead of masked_fill, which copies all scores and takes longer to go backwards.
+        penalty = (legal.view(len(moves), -1) - 1.0).mul_(-_MASKED_LOGIT)
+        moves = moves + penalty[:, :-1]
+        # Where no move is legal the softmax makes all of them equally likely: so never move.
+        no_op = no_op + (penalty[:, -1:] - penalty[:, :-1].amax(dim=1, keepdim=True))
+    return (
+        torch.log_softmax(moves, dim=1),
+        nn.functional.logsigmoid(-no_op),
+        nn.functional.logsigmoid(no_op),
+    )
+
+
+def log_probs(moves: torch.Tensor, no_op: torch.Tensor, masks: Masks) -> torch.Tensor:
+    """Return the log-probabilities of all actions, ``[B, N·S + 1]``."""
+    which, moving, staying = log_decisions(moves, no_op, masks)
+    return torch.cat((which + moving, staying), dim=1)
+
+
+def choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
+    """Return actions, ``[B]``: sampled, or the likelier of moving or not and the likeliest move."""
+    if deterministic:
+        # Not the likeliest action: that would do nothing while hundreds of moves share 90 %.
+        no_op = log_probs.shape[1] - 1
+        best_move = log_probs[:, :-1].argmax(dim=1)
+        return torch.where(log_probs[:, -1] >= _LOG_HALF, no_op, best_move)
+    # The minimum of exponential clocks falls on each action with its probability.
+    clocks = torch.empty_like(log_probs).exponential_()
+    return (log_probs.exp() / clocks).argmax(dim=1)
