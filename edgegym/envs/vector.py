@@ -146,7 +146,7 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         self._episodes = Episodes(num_envs)
 
     @property
-    def np_random(self) -> Any:
+    def np_random(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - no setter
         """The random generators of the environments, a tuple."""
         return tuple(self._generator(b) for b in range(self.num_envs))
 
