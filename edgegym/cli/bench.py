@@ -61,6 +61,7 @@ def _print_table(speed: "Speed") -> None:
             f"{speed.env_steps_per_s:,.0f}",
             "steps/s",
         ),
+        ("64 of it as one, on all cores", f"{speed.vector_steps_per_s:,.0f}", "steps/s"),
         ("equilibrium, 3 tiers, 2 types", f"{speed.equilibrium_ms:.2f}", "ms"),
         ("equilibrium, 12 tiers, 8 types", f"{speed.equilibrium_12x8_ms:.1f}", "ms"),
         ("equilibrium, 40 tiers, 40 types", f"{speed.equilibrium_40x40_ms:.0f}", "ms"),

@@ -125,8 +125,10 @@ class PlacementEnv(gymnasium.Env):
 
     ## Vectorized environment
 
-    ``gym.make_vec("edgegym:EdgeGym/Placement-v0", num_envs=8, vectorization_mode="async")`` works
-    with fork, forkserver and spawn, in both autoreset modes.
+    ``gym.make_vec("edgegym:EdgeGym/Placement-v0", num_envs=64, autoreset_mode="same_step")`` makes
+    a native one, :class:`~edgegym.envs.vector.PlacementVectorEnv`: all fleets in one state, stepped
+    by threads, with the same results to the bit. ``vectorization_mode="sync"`` and ``"async"`` work
+    as well, with fork, forkserver and spawn, in all autoreset modes.
 
     ## Version History
 

@@ -22,6 +22,7 @@ FLEET_SIZES = (25, 200, 20_000)
 """Nodes of the measured fleets, all under the same load per node."""
 
 _TWIN_SIZES = (200, 20_000)
+_VECTOR_ENVS = 64
 _MMC_SLOTS = 9
 _MMC_LOAD = 0.82
 _GIB = 2**30
@@ -55,7 +56,10 @@ QUICK = Effort(repeats=3, requests=200_000, episodes=3, solves=50)
 
 @dataclass(frozen=True)
 class Speed:
-    """The measurements, each on one core; a slower or busy machine gives smaller rates."""
+    """The measurements, on one core where not said otherwise.
+
+    A slower or busy machine gives smaller rates.
+    """
 
     mmc_requests_per_s: float
     """One node with nine slots at 82 % load (M/M/9)."""
@@ -70,6 +74,8 @@ class Speed:
     """Steps of ``moving-hotspot`` with random legal moves."""
     env_requests_per_step: float
     """Requests that such a step serves."""
+    vector_steps_per_s: float
+    """The same of 64 environments as one, on the available cores, at most 4."""
     equilibrium_ms: float
     """Load-association equilibrium of three tiers and two types."""
     equilibrium_12x8_ms: float
@@ -121,6 +127,8 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     )
     report("environment")
     steps_per_s, requests_per_step = _env_steps_per_s(effort)
+    report("vector environment")
+    vector_steps_per_s = _vector_steps_per_s(effort)
     report("equilibrium")
     network = preset("paper").tiered_network()
     equilibrium_ms = _equilibrium_ms([network], effort.solves)
@@ -140,6 +148,7 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
         peer_requests_per_s=peers,
         env_steps_per_s=steps_per_s,
         env_requests_per_step=requests_per_step,
+        vector_steps_per_s=vector_steps_per_s,
         equilibrium_ms=equilibrium_ms,
         equilibrium_12x8_ms=equilibrium_12x8_ms,
         equilibrium_40x40_ms=equilibrium_40x40_ms,
@@ -212,6 +221,25 @@ def _env_steps_per_s(effort: Effort) -> tuple[float, float]:
             requests += info["episode_arrivals"]
             steps += length
     return statistics.median(rates), requests / steps
+
+
+def _vector_steps_per_s(effort: Effort) -> float:
+    from edgegym.envs.vector import PlacementVectorEnv
+
+    env = PlacementVectorEnv(_VECTOR_ENVS, "moving-hotspot")
+    rng = np.random.default_rng(0)
+    _, infos = env.reset(seed=0)
+    rates = []
+    for step in range(10 * effort.episodes + 1):
+        masks = infos["action_mask"]
+        actions = np.where(masks, rng.random(masks.shape), -1.0).argmax(axis=1)
+        begin = time.perf_counter()
+        infos = env.step(actions)[4]
+        # The first step may compile.
+        if step:
+            rates.append(_VECTOR_ENVS / (time.perf_counter() - begin))
+    env.close()
+    return statistics.median(rates)
 
 
 def speed_network(tiers: int, types: int, seed: int) -> "TieredNetwork":

@@ -31,6 +31,7 @@ def test_json_has_the_published_keys(tiny, capsys):
         "peer_requests_per_s",
         "env_steps_per_s",
         "env_requests_per_step",
+        "vector_steps_per_s",
         "equilibrium_ms",
         "equilibrium_12x8_ms",
         "equilibrium_40x40_ms",
@@ -55,7 +56,7 @@ def test_table_names_units(tiny, capsys, monkeypatch):
     peers = {"ciw": None, "simpy": 5e4, "plain Python": 3e5}
     fleets = {"25": 1e6, "20000": 5e5}
     measured = speed.Speed(
-        3.21e6, fleets, 0.876, peers, 4000.4, 437.5, 0.14, 5.2, 61.0, 85.4, 0.3, 1.9
+        3.21e6, fleets, 0.876, peers, 4000.4, 437.5, 9000.1, 0.14, 5.2, 61.0, 85.4, 0.3, 1.9
     )
     monkeypatch.setattr(speed, "measure_speed", lambda effort, report: measured)
     assert main(["bench"]) == 0
@@ -64,6 +65,7 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         "3.21   million requests/s",
         "20,000 nodes",
         "4,000   steps/s",
+        "9,000   steps/s",
         "0.14   ms",
         "5.2   ms",
         "85   times as long",
