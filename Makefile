@@ -37,7 +37,7 @@ demo: $(INSTALLED) ## Train an agent, compare it with the analytic baseline, rep
 .PHONY: demo-hundred
 demo-hundred: $(INSTALLED) ## Play the demo's agent, trained on 25 nodes, on 100 nodes with four times the budget
 	$(BIN)/python -m agents evaluate runs/demo -o runs/demo/hundred --seeds 10 \
-	  --policy static uniform analytic analytic_local \
+	  --policy static uniform analytic analytic_local analytic_mpc \
 	  --set nodes.count=100 --set region.width_km=10 --set region.height_km=10 \
 	  --set migration.budget_bytes_per_s=2576980378 --set migration.burst_bytes=38654705664 \
 	  --set control.moves_per_epoch=4

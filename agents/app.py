@@ -93,9 +93,9 @@ def _add_evaluate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "--policy",
         dest="policies",
         nargs="+",
-        default=["static", "analytic", "analytic_local"],
+        default=["static", "analytic_local", "analytic_mpc"],
         metavar="NAME",
-        help="what to compare with [static analytic analytic_local]",
+        help="what to compare with [static analytic_local analytic_mpc]",
     )
     evaluate.add_argument(
         "--seeds", type=int, metavar="N", help="only the first N evaluation seeds"

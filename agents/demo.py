@@ -12,7 +12,7 @@ from agents.config import ConfigError, TrainingConfig
 from agents.training import CONFIG_FILE, check_threads, prepare_folder, read_run, train
 from edgegym.evaluation import Comparison, animate, compare
 
-_BASELINES = ("static", "uniform", "analytic", "analytic_local")
+_BASELINES = ("static", "uniform", "analytic", "analytic_local", "analytic_mpc")
 _LEARNED = "learned"
 _ANIMATED_EPOCHS = 60  # five minutes: half an orbit of the crowds, and half the bytes
 _REPORT = "comparison.json"

@@ -24,7 +24,7 @@ def test_demo_end_to_end_and_over_again(arguments, capsys):
     command, folder = arguments
     assert main(command) == 0
     output = capsys.readouterr()
-    for name in ("learned", "static", "uniform", "analytic", "analytic_local"):
+    for name in ("learned", "static", "uniform", "analytic", "analytic_local", "analytic_mpc"):
         assert name in output.out
     assert "the best analytic policy" in output.out
     assert sorted(path.name for path in folder.iterdir()) == [
