@@ -139,7 +139,7 @@ def wait_cdf(
     Parameters
     ----------
     wait_s : float
-        Seconds.
+        Seconds; may be infinite.
     servers, arrival_rate, service_rate, service_scv
         See :func:`mean_wait`. Other laws than the exponential keep the probability of waiting and
         scale the time of those who wait.
@@ -149,8 +149,8 @@ def wait_cdf(
     ValueError
         If an argument breaks its rule.
     """
-    if isinstance(wait_s, bool | str) or math.isnan(wait_s):
-        raise ValueError(f"wait_s is {wait_s!r}: must be a number")
+    if not (isinstance(wait_s, float) and math.isinf(wait_s)):
+        wait_s = checked_number("wait_s", wait_s, -_LARGEST, _LARGEST)
     servers, load = _checked_rates(servers, arrival_rate, service_rate)
     scale = _wait_scale(service_scv)
     if load >= servers or wait_s < 0:

@@ -41,6 +41,9 @@ def checked_number(
         if not (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf"):
             raise ValueError(f"{name} is {value!r}: must be a number")
         value = value.item()
+    if isinstance(value, np.floating):
+        # Numbers of few bits overflow where they are compared with a large bound.
+        value = float(value)
     above = value > minimum if strict else value >= minimum
     if not (above and value <= maximum):
         rule = "greater than" if strict else "at least"

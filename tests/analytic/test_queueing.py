@@ -53,6 +53,14 @@ def test_edges():
     assert mean_wait(4, 0.0, 1.0) == 0.0
     assert wait_cdf(5.0, 4, 4.0, 1.0) == 0.0
     assert wait_cdf(-0.1, 4, 1.0, 1.0) == 0.0
+    assert wait_cdf(math.inf, 4, 1.0, 1.0) == 1.0
+    assert wait_cdf(-math.inf, 4, 1.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8])
+def test_numbers_of_few_bits(kind):
+    # Their comparison with a large bound would overflow.
+    assert mean_wait(3, kind(2), kind(1), kind(0)) == mean_wait(3, 2.0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +71,11 @@ def test_edges():
         (lambda: mean_wait(2, math.inf, 1.0), "arrival_rate is inf"),
         (lambda: mean_wait(2, 1.0, 0.0), "service_rate is 0.0"),
         (lambda: wait_cdf(1.0, 2, 1.0, 1.0, -1.0), "service_scv is -1.0"),
+        (lambda: wait_cdf("1", 2, 1.0, 1.0), "wait_s is '1': must be a number"),
+        (lambda: wait_cdf(None, 2, 1.0, 1.0), "wait_s is None: must be a number"),
+        (lambda: wait_cdf(True, 2, 1.0, 1.0), "wait_s is True: must be a number"),
+        (lambda: wait_cdf(math.nan, 2, 1.0, 1.0), "wait_s is nan: must be"),
+        (lambda: wait_cdf(10**400, 2, 1.0, 1.0), "wait_s is 1000.*: must be"),
     ],
 )
 def test_refused(call, message):
