@@ -96,7 +96,7 @@ def output_folder(path: Path, files: Sequence[str]) -> None:
             refuse_folder(path / name)
 
 
-def output_file(path: Path, suffix: str) -> None:
+def output_file(path: Path, suffix: str, option: str = "--output") -> None:
     """Check the name of a result.
 
     Raises
@@ -105,12 +105,12 @@ def output_file(path: Path, suffix: str) -> None:
         If the name has another suffix or is that of a folder.
     """
     if path.suffix.lower() != suffix:
-        raise BadInput(f"--output {path}: the name must end in {suffix}")
-    with _errors_name_output(path):
+        raise BadInput(f"{option} {path}: the name must end in {suffix}")
+    with _errors_name_output(path, option):
         refuse_folder(path)
 
 
-def make_folder_of(path: Path) -> None:
+def make_folder_of(path: Path, option: str = "--output") -> None:
     """Make the folder of a result, once all else is known to be right.
 
     Raises
@@ -118,15 +118,15 @@ def make_folder_of(path: Path) -> None:
     BadInput
         If it can't be made or written to.
     """
-    with _errors_name_output(path):
+    with _errors_name_output(path, option):
         make_folder(path.parent)
 
 
 @contextmanager
-def _errors_name_output(path: Path) -> Iterator[None]:
+def _errors_name_output(path: Path, option: str = "--output") -> Iterator[None]:
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         where = "" if error.filename in (None, str(path)) else f"{error.filename}: "
-        raise BadInput(f"--output {path}: {where}{reason}") from error
+        raise BadInput(f"{option} {path}: {where}{reason}") from error

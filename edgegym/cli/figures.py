@@ -65,10 +65,10 @@ def figures(
         if output is None:
             raise BadInput("--output: the folder for the figures is missing, as -o out")
         if page is not None:
-            output_file(page, ".md")
+            output_file(page, ".md", "--page")
         target = output / _PAGE if page is None else page
         output_folder(output, [name for figure in chosen for name in figure_files(figure)])
-        make_folder_of(target)
+        make_folder_of(target, "--output" if page is None else "--page")
     with remembered_interrupts() as check:
         written = write_figures(
             chosen,

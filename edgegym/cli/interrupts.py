@@ -41,5 +41,9 @@ def remembered_interrupts() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGINT, note)
     try:
         yield check
+    except Exception:
+        # A lost interrupt may leave a kernel half made, which then fails in its own way.
+        check()
+        raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -26,6 +26,7 @@ _ROUTING_OF_KIND: dict[str, Routing] = {
 """The analytic routing for each ``routing.kind`` of a scenario."""
 
 _GB = 1e9
+_LONGEST_TARGET_S = 1e12
 _QUANTILES = (0.5, 0.9)
 
 
@@ -70,8 +71,11 @@ def solve(
         world = chosen_scenario(scenario, settings)
         network = world.tiered_network()
         target = world.objective.ttft_target_s if target_s is None else target_s
-        if not (np.isfinite(target) and target > 0):
-            raise BadInput(f"--target-s {target_s}: must be a positive number of seconds")
+        if not 0 < target <= _LONGEST_TARGET_S:
+            raise BadInput(
+                f"--target-s {target_s}: must be a positive number of seconds, "
+                f"at most {_LONGEST_TARGET_S:g}"
+            )
         if routing is None:
             routing = _ROUTING_OF_KIND[world.routing.kind]
         if optimize and routing != "load_aware":

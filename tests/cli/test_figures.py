@@ -49,10 +49,13 @@ BAD = [
     (["fig13", "-o", "out"], "figure = 'fig13': must be one of fig03, fig04, "),
     (["fig08", "list"], "figure = 'list': must be one of fig03"),
     (["fig08"], "--output: the folder for the figures is missing, as -o out"),
-    (["fig08", "-o", "out", "--page", "page.html"], "the name must end in .md"),
+    (["fig08", "-o", "out", "--page", "page.html"], "--page page.html: the name must end in .md"),
     (["fig08", "-o", "file"], "--output file: is a file, not a folder"),
     (["fig08", "-o", "taken"], "fig08.png: is a folder, not a file"),
-    (["fig08", "-o", "out", "--page", "file/page.md"], "file: is a file, not a folder"),
+    (
+        ["fig08", "-o", "out", "--page", "file/page.md"],
+        "--page file/page.md: file: is a file, not a folder",
+    ),
 ]
 
 

@@ -60,3 +60,20 @@ def test_in_other_threads_nothing_is_changed():
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
+
+
+def test_what_fails_after_a_lost_interrupt_is_interrupted(monkeypatch):
+    # As a kernel whose compilation lost one, and which then is not there.
+    monkeypatch.setattr("sys.unraisablehook", lambda _: None)
+
+    def broken():
+        thing = _Thing()
+        reference = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+        del thing
+        assert reference() is None
+        raise RuntimeError("no compiled object yet")
+
+    with pytest.raises(KeyboardInterrupt), remembered_interrupts():
+        broken()
+    with pytest.raises(RuntimeError, match="of its own"), remembered_interrupts():
+        raise RuntimeError("of its own")

@@ -115,3 +115,9 @@ def test_routing_is_the_scenario_s_unless_given(kind, routing, capsys):
 def test_numbers_are_read_as_people_write_them(capsys):
     assert main(["solve", "--set", "demand.request_intensity=4e0"]) == 0
     assert "4 requests/s/km²" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", ["0", "-1", "nan", "inf", "1e13"])
+def test_targets_out_of_range_are_bad_input(target, capsys):
+    assert main(["solve", "--target-s", target]) == 2
+    assert "must be a positive number of seconds, at most 1e+12" in capsys.readouterr().err
