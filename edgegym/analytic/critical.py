@@ -11,6 +11,7 @@ from edgegym.analytic.tier_map import Tiers
 from edgegym.world.network import TieredNetwork
 
 _ACCURACY = 1e-7
+_RARE = 1e-9
 
 
 def critical_intensity(net: TieredNetwork) -> float:
@@ -42,7 +43,7 @@ def critical_intensity(net: TieredNetwork) -> float:
     if tiers is None:
         return math.inf
     found = first_saturation(tiers)
-    if not found.upper - found.lower <= _ACCURACY * found.upper:
+    if not (math.isfinite(found.upper) and found.upper - found.lower <= _ACCURACY * found.upper):
         raise ArithmeticError(
             "the critical intensity could only be found to lie between "
             f"{found.lower:.9g} and {found.upper:.9g}"
@@ -113,15 +114,18 @@ def lp_intensity(net: TieredNetwork) -> float:
     if tiers is None:
         return math.inf
     types, members = np.nonzero(np.isfinite(tiers.prefill))
-    # Slots that each flow takes, as a part of its tier: then the least load is a plain number.
-    taken = tiers.occupancy[types, members] / (tiers.density * tiers.slots)[members]
+    # Flows as the parts of their tiers' slots that they take when all slots together would do: then
+    # the least load is a number not far above 1, however small a tier is.
+    limit = capacity_intensity(net)
+    taken = limit * tiers.occupancy[types, members] / (tiers.density * tiers.slots)[members]
     size = len(types)
-    scale = float(taken.max())
     tier_rows = np.zeros((len(tiers.slots), size + 1))
-    tier_rows[members, np.arange(size)] = taken / scale
+    tier_rows[members, np.arange(size)] = 1.0
     tier_rows[:, size] = -1.0
     type_rows = np.zeros((len(tiers.shares), size + 1))
-    type_rows[types, np.arange(size)] = 1.0
+    # Rare types, too, are to be served to the last request and not within a tolerance.
+    weight = np.where(tiers.shares > _RARE, tiers.shares, 1.0)
+    type_rows[types, np.arange(size)] = 1.0 / (taken * weight[types])
     goal = np.zeros(size + 1)
     goal[size] = 1.0
     found = linprog(
@@ -129,10 +133,10 @@ def lp_intensity(net: TieredNetwork) -> float:
         A_ub=tier_rows,
         b_ub=np.zeros(len(tiers.slots)),
         A_eq=type_rows,
-        b_eq=tiers.shares,
+        b_eq=tiers.shares / weight,
         method="highs",
     )
-    return 1.0 / (scale * float(found.fun))
+    return limit / max(float(found.fun), 1.0)
 
 
 __all__ = ["capacity_intensity", "critical_intensity", "lp_intensity"]

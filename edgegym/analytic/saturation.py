@@ -259,6 +259,11 @@ def _leading_sets(wait: FloatArray) -> list[BoolArray]:
     return sets
 
 
+def _load_of(slots_per_request: float) -> float:
+    """Return the load that fills a slot; infinite where it takes none, within rounding."""
+    return 1.0 / float(slots_per_request) if slots_per_request > 0.0 else math.inf
+
+
 def _saturation(whole: Pressure, members: BoolArray, wait: FloatArray) -> Saturation | None:
     """Return what happens if it is these tiers that saturate; None if they cannot."""
     tiers = _part(whole.tiers, members)
@@ -269,9 +274,9 @@ def _saturation(whole: Pressure, members: BoolArray, wait: FloatArray) -> Satura
     if found.spread > 1e-3:
         return None
     loads = part.loads(found.wait)
-    upper = 1.0 / float(loads.min())
+    upper = _load_of(loads.min())
     if members.all():
-        return Saturation(1.0 / float(loads.max()), upper, members, found.wait)
+        return Saturation(_load_of(loads.max()), upper, members, found.wait)
     # All other tiers must have less load however far above theirs these waits are.
     everywhere = wait.copy()
     everywhere[members] = found.wait
@@ -280,7 +285,7 @@ def _saturation(whole: Pressure, members: BoolArray, wait: FloatArray) -> Satura
         least = float(everywhere[~members].max())
         trial = everywhere.copy()
         trial[members] += least - float(found.wait.min()) + rise * whole.unit
-        lower = max(lower, 1.0 / float(whole.loads(trial).max()))
+        lower = max(lower, _load_of(whole.loads(trial).max()))
     return Saturation(lower, upper, members, everywhere)
 
 

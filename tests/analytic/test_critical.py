@@ -120,3 +120,32 @@ def test_no_tier_for_any_request():
         assert bound(net) == math.inf
         with pytest.raises(TypeError, match="must be a TieredNetwork"):
             bound(None)
+
+
+@pytest.mark.parametrize("changes", [{"radio_xi": 1e-12}, {"radio_alpha": 100.0}])
+def test_a_limit_that_is_not_found_is_no_number(changes):
+    # Waits that are needed are far below or above what a distance costs.
+    net = paper_network(**changes)
+    assert math.isfinite(lp_intensity(net))
+    with pytest.raises(ArithmeticError, match="could only be found to lie between"):
+        critical_intensity(net)
+
+
+def test_a_tier_with_hardly_any_node_changes_nothing():
+    rare = paper_network(profile_probabilities=[1 - 1e-12, 1e-12, 0.0])
+    without = paper_network(profile_probabilities=[1.0, 0.0, 0.0])
+    for bound in (critical_intensity, lp_intensity):
+        assert bound(rare) == pytest.approx(bound(without), rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [1e-4, 1e-6, 1e-8])
+def test_the_bound_of_a_rare_tier_is_as_exact_as_any(share):
+    # Each tier alone may serve a type: the fuller of the two sets the limit.
+    net = paper_network(
+        profile_probabilities=[1 - share, share, 0.0],
+        servable=[[1, 0], [0, 1], [0, 0]],
+        type_probabilities=[1 - share, share],
+    )
+    room = net.tier_density[:2] * net.concurrency[:2]
+    needed = net.type_probabilities * np.diag(net.occupancy_s)
+    assert lp_intensity(net) == pytest.approx((room / needed).min(), rel=1e-9)
