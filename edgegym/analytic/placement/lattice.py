@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +75,9 @@ class Lattice:
         """Return how many mixes the bounds leave."""
         ways = [1] + [0] * self.parts
         for least, most in zip(self.least.tolist(), self.most.tolist(), strict=True):
+            up_to = list(accumulate(ways, initial=0))
             ways = [
-                sum(ways[total - most if total > most else 0 : total - least + 1])
-                if total >= least
-                else 0
+                up_to[total - least + 1] - up_to[max(total - most, 0)] if total >= least else 0
                 for total in range(self.parts + 1)
             ]
         return ways[self.parts]

@@ -68,6 +68,7 @@ def test_it_solves_them_all():
     ("step", "limits", "message"),
     [
         (0.001, {}, r"the grid has 501501 mixes of 3 profiles; must be at most 100000"),
+        (1e-6, {}, r"the grid has 500001500001 mixes of 3 profiles; must be at most 100000"),
         (0.5, {"minimum": [0.3, 0, 0], "maximum": [0.4, 1, 1]}, r"step is 0.5: must be smaller"),
         (0.5, {"budget_bytes": 1.0, "maximum": [0.9, 1, 1]}, r"step is 0.5: must be smaller"),
     ],
