@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic.association import check_network, type_costs
 from edgegym.analytic.cells import cells_at_costs
+from edgegym.analytic.critical import lp_intensity
 from edgegym.analytic.live_iteration import (
     LiveState,
     coverage_by_type,
@@ -79,7 +80,8 @@ class LiveEquilibrium:
     residual : float
         Largest change of a level's probability in the last iteration.
     converged : bool
-        False also under overload, where backlogs grow without limit.
+        False also under overload, where backlogs grow without limit: the values are then those of
+        backlogs that end at the last level.
     """
 
     association: FloatArray
@@ -227,6 +229,8 @@ def solve_live_equilibrium(
     if not (net.type_probabilities @ (net.tier_density @ net.can_serve > 0)) > 0:
         raise ValueError("servable: no tier of the fleet may serve any of the requests")
     given = None if relative_variance is None else _checked_variance(net, relative_variance)
+    # No number of levels is enough then, and each doubling takes several times as long.
+    overloaded = net.request_intensity >= lp_intensity(net)
     per_level = (net.occupancy_s @ net.type_probabilities) / net.concurrency
     zero_wait = type_costs(net, np.zeros(net.num_profiles))
     variance = cells_at_costs(net, zero_wait).relative_variance if given is None else given
@@ -239,7 +243,7 @@ def solve_live_equilibrium(
         state, made, change = settle(net, state, wait, goal, steps)
         iterations += made
         if seen_levels(state)[:, -1].max() > _LAST_LEVEL:
-            if levels == _MOST_LEVELS:
+            if levels == _MOST_LEVELS or overloaded:
                 break
             levels *= 2
             state = with_more_levels(state, levels)

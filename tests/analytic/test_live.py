@@ -182,6 +182,14 @@ def test_overload_is_not_called_an_equilibrium():
     assert not live.converged
 
 
+def test_overload_is_found_out_at_once():
+    # No number of levels holds the backlogs: it used to try them all, for minutes.
+    live = solve_live_equilibrium(paper_network(11.0), relative_variance=NONE)
+    assert not live.converged
+    assert live.level_probability.shape == (3, 32)
+    assert np.isfinite(live.utilization_mean).all()
+
+
 def test_coverage_rises_with_the_target():
     net = paper_network(5.0)
     live = solve_live_equilibrium(net, relative_variance=NONE)
