@@ -145,7 +145,10 @@ class Performance:
         return np.divide(saved, cold, out=saved, where=~(cold <= 0))
 
     def _by_profile(self, pairs: FloatArray) -> FloatArray:
-        total = np.where(self._pairs.probability > 0, pairs, 0.0) @ self._net.type_probabilities
+        shares = self._net.type_probabilities
+        # A pair that never occurs may have an infinite TTFT.
+        occurs = (self._pairs.probability > 0) & (shares > 0)
+        total = np.where(occurs, pairs, 0.0) @ shares
         used = self.profile_share > 0
         return np.divide(total, self.profile_share, out=np.full(len(used), np.nan), where=used)
 
@@ -367,7 +370,8 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
         if eq.policy == "nearest"
         else cost_association(net, eq.assumed_wait_s)
     )
-    share = law.probability * net.type_probabilities
+    weight = np.broadcast_to(net.type_probabilities, law.probability.shape)
+    share = law.probability * weight
     served = law.probability > 0
     used = share > 0
     lost = float(net.type_probabilities @ ~served.any(axis=0))
@@ -380,7 +384,7 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     return Performance(
         coverage=float((coverage @ net.type_probabilities).sum()),
         coverage_no_queue=float((no_queue @ net.type_probabilities).sum()),
-        mean_ttft_s=math.inf if lost > 0 else float(ttft.sum(axis=0) @ net.type_probabilities),
+        mean_ttft_s=math.inf if lost > 0 else float((ttft[used] * weight[used]).sum()),
         mean_distance_km=distance / (1.0 - lost) if lost < 1 else 0.0,
         conditional_mean_distance_km=law.mean_distance_km,
         expected_hit_tokens=float((share * net.hit_tokens).sum()),

@@ -93,6 +93,14 @@ def test_overload_leaves_no_nan():
     assert 0 <= perf.offloading_ratio < 1
 
 
+def test_a_type_that_nobody_asks_for_leaves_no_nan():
+    # Its requests would wait for ever, and there are none.
+    net = paper_network(30.0, type_probabilities=[0.0, 1.0])
+    perf = evaluate(net, solve_equilibrium(net), 0.8)
+    assert perf.mean_ttft_s == math.inf
+    assert (perf.mean_ttft_by_profile_s == math.inf).all()
+
+
 def test_distance_of_empty_tiers_is_nan():
     net = oracle_network("wide_load_10")
     perf = evaluate(net, solve_equilibrium(net), 1.2)
