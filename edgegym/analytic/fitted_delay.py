@@ -154,17 +154,18 @@ def _fit(sweep: QueueSweep) -> _Factors:
     used = (sweep.mean_wait_s > _SIGNIFICANT * sweep.mean_wait_error_s) & (
         sweep.waiting_probability > 0
     )
-    used &= sweep.mean_wait_s > 0
+    # Far below saturation the waits of many slots are too small for a float64.
+    used &= (sweep.mean_wait_s > 0) & (mean > 0) & (waiting > 0)
     if not used.any():
         raise ValueError(
             f"mean_wait_s of the sweep with {sweep.slots} slots is {sweep.mean_wait_s}: "
-            "must be above its error somewhere"
+            "must be above its error somewhere, at a utilization at which M/M/c has waits"
         )
     rho = sweep.utilization[used]
     return _Factors(
         sweep.slots,
-        _Curve.through(rho, (sweep.mean_wait_s / mean)[used]),
-        _Curve.through(rho, (sweep.waiting_probability / waiting)[used]),
+        _Curve.through(rho, sweep.mean_wait_s[used] / mean[used]),
+        _Curve.through(rho, sweep.waiting_probability[used] / waiting[used]),
     )
 
 

@@ -136,6 +136,20 @@ def test_the_nearest_number_of_slots_counts_and_noise_does_not():
     assert found == pytest.approx(0.6 * ErlangC()(case).mean_wait_s)
 
 
+def test_points_at_which_erlang_c_has_no_waits_are_left_out():
+    # Half a million busy slots of a million: the probability of waiting underflows.
+    case = sweep(0.6, slots=10**6, rho=(0.9999, 0.99999))
+    fields = {name: getattr(case, name) for name in case.__dataclass_fields__}
+    assert QueueSweep(**fields | {"utilization": [0.5, 0.99999]}).erlang_c()[1][0] == 0.0
+    measured = fields["mean_wait_s"]
+    both = QueueSweep(**fields | {"utilization": [0.5, 0.99999], "mean_wait_s": measured})
+    alone = FittedDelayMap.fit(both)
+    load = traffic(0.99999 * 10**6 / 2.0, [1.0], [2.0], 10**6)
+    assert alone(load).mean_wait_s == pytest.approx(measured[1])
+    with pytest.raises(ValueError, match="a utilization at which M/M/c has waits"):
+        FittedDelayMap.fit(QueueSweep(**fields | {"utilization": [0.4, 0.5]}))
+
+
 def test_a_fit_solves_and_shortens_waits():
     net = paper_network(4.0)
     eq = solve_equilibrium(net, queue=FittedDelayMap.fit(sweep(0.6)))
