@@ -166,7 +166,13 @@ def nearest_association(net: TieredNetwork) -> Association:
 
     The tier of the nearest node does not depend on its distance: probabilities are the shares of
     the tiers, and the distance is that to the nearest node of any tier [8].
+
+    Raises
+    ------
+    TypeError
+        If `net` is no network.
     """
+    check_network(net)
     density = nearest_density(net)
     reachable = density > 0
     total = np.where(reachable, density, 1.0)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.analytic.association import type_costs
+from edgegym.analytic.association import check_network, type_costs
 from edgegym.analytic.equilibrium import Equilibrium
 from edgegym.analytic.performance import _check_belongs
 from edgegym.jit import kernel
@@ -326,7 +326,8 @@ def cell_size_moments(net: TieredNetwork, eq: Equilibrium) -> CellSizes:
     ValueError
         If `eq` has the shape or the loads of another network.
     TypeError
-        If `eq` is no equilibrium.
+        If `net` is no network or `eq` no equilibrium.
     """
+    check_network(net)
     _check_belongs(net, eq)
     return cells_at_costs(net, advertised_costs(net, eq))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.cells import CellSizes, NodeCells, advertised_costs, node_cells
+from edgegym.analytic.association import check_network
+from edgegym.analytic.cells import CellSizes, NodeCells, Rings, advertised_costs, node_cells
 from edgegym.analytic.equilibrium import Equilibrium
 from edgegym.analytic.load_spread import tilted_square, unit_scale, weibull_shape
 from edgegym.analytic.performance import _check_belongs, checked_target
@@ -139,6 +140,12 @@ def _radii_in_time(net: TieredNetwork, s: int, target: FloatArray) -> list[list[
     return [[float(r)] for r in (left / net.radio_xi) ** (1.0 / net.radio_alpha)]
 
 
+def _slack_s(net: TieredNetwork, s: int, q: int, ring: Rings, target: FloatArray) -> FloatArray:
+    """Return the time for a wait that the target leaves to requests of each ring, ``[n]``."""
+    radio = net.radio_base_s + net.radio_xi * ring.radius_km**net.radio_alpha
+    return target[q] - net.prefill_s[s, q] - radio
+
+
 def _tier_coverage(
     net: TieredNetwork, eq: Equilibrium, s: int, cells: NodeCells, target: FloatArray
 ) -> tuple[FloatArray, float]:
@@ -146,7 +153,10 @@ def _tier_coverage(
     work = net.request_intensity * net.type_probabilities * net.occupancy_s[s]
     mean_load = float(work @ cells.mean_area_km2)
     covered, lost = np.zeros(net.num_types), 0.0
-    if mean_load <= 0.0:
+    if mean_load <= 0.0:  # nobody waits
+        for q, ring in enumerate(cells.rings):
+            in_time = _slack_s(net, s, q, ring, target) >= 0.0
+            covered[q] = net.tier_density[s] * float(ring.served_km2 @ in_time)
         return covered, lost
     variance = work @ cells.area_product_km4 @ work / mean_load**2 - 1.0
     slots = int(net.concurrency[s])
@@ -158,8 +168,7 @@ def _tier_coverage(
         if served.sum() <= 0.0:
             continue
         loads = cells.seen_area_km2[q] @ work
-        radio = net.radio_base_s + net.radio_xi * ring.radius_km**net.radio_alpha
-        slack = target[q] - net.prefill_s[s, q] - radio
+        slack = _slack_s(net, s, q, ring, target)
         spread = _spread_at_rings(served, loads, mean_load, max(variance, _LEAST_SPREAD))
         parts = _covered(served, loads, spread, slack, edges, delays, slot_decay)
         covered[q] = net.tier_density[s] * parts[0]
@@ -209,8 +218,9 @@ def evaluate_dispersed(
         If the target is negative or has another shape, or `eq` has the shape or the loads of
         another network.
     TypeError
-        If `eq` is no equilibrium.
+        If `net` is no network or `eq` no equilibrium.
     """
+    check_network(net)
     target = checked_target(net, ttft_target_s)
     _check_belongs(net, eq)
     costs = advertised_costs(net, eq)

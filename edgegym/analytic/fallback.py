@@ -21,9 +21,9 @@ from edgegym.analytic.placement.optimize import (
     chosen_strategy,
 )
 from edgegym.analytic.placement.result import PlacementResult
-from edgegym.analytic.placement.search import Report, Search, Strategy
+from edgegym.analytic.placement.search import Report, Search, Strategy, check_report
 from edgegym.analytic.robust import ExpectedCoverage, TrafficUncertainty
-from edgegym.world.network import TieredNetwork, checked_whole
+from edgegym.world.network import TieredNetwork, checked_number, checked_numbers, checked_whole
 
 FloatArray = NDArray[np.float64]
 
@@ -33,6 +33,7 @@ STUDY_TRAFFIC = TrafficUncertainty(
 """Where the sweeps of the study cross: moderate in everything."""
 
 _COARSE_STEP, _STEP = 0.04, 0.01
+_LARGEST_LOAD = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,8 @@ def robust_placement(
         If `net` is no network or `traffic` no description of traffic.
     """
     check_network(net)
-    _check_traffic(traffic)
+    _check_traffic("traffic", traffic)
+    check_report(report)
     strategy = chosen_strategy(method)
     target = checked_target(net, ttft_target_s)
     constraints, _ = checked_reach(net, budget_bytes, minimum, maximum)
@@ -212,7 +214,8 @@ def fallback_study(
         If `net` is no network or `base` no description of traffic.
     """
     check_network(net)
-    _check_traffic(base)
+    _check_traffic("base", base)
+    check_report(report)
     fallback = checked_whole("fallback", fallback, 0, net.num_profiles - 1)
     target = checked_target(net, ttft_target_s)
 
@@ -233,16 +236,18 @@ def fallback_study(
         assert found is not None
         return found
 
+    points = [
+        (name, value, replace(base, **{name: value}))
+        for name, values in (
+            ("burst_scv", burst_scv),
+            ("telemetry_delay_s", telemetry_delay_s),
+            ("concentration", concentration),
+        )
+        for value in _checked_sweep(name, values)
+    ]
     nominal = best(TrafficUncertainty()).probabilities
-    sweeps = {
-        "burst_scv": burst_scv,
-        "telemetry_delay_s": telemetry_delay_s,
-        "concentration": concentration,
-    }
-    points = [(name, float(value)) for name, values in sweeps.items() for value in values]
     rows = []
-    for name, value in points:
-        traffic = replace(base, **{name: value})
+    for name, value, traffic in points:
         found = best(traffic)
         objective = ExpectedCoverage.for_network(net, target, traffic)
         nominal_coverage, _ = objective.assess(nominal, objective.first_wait())
@@ -282,7 +287,13 @@ def two_family_network(load: float = 0.5) -> TieredNetwork:
     Returns
     -------
     TieredNetwork
+
+    Raises
+    ------
+    ValueError
+        If the load is negative or not finite.
     """
+    load = checked_number("load", load, 0.0, _LARGEST_LOAD)
     net = TieredNetwork(
         density_per_km2=1.0,
         request_intensity=1.0,
@@ -302,6 +313,13 @@ def two_family_network(load: float = 0.5) -> TieredNetwork:
     return replace(net, request_intensity=load * capacity)
 
 
-def _check_traffic(traffic: object) -> None:
+def _check_traffic(name: str, traffic: object) -> None:
     if not isinstance(traffic, TrafficUncertainty):
-        raise TypeError(f"traffic is {traffic!r}: must be a TrafficUncertainty")
+        raise TypeError(f"{name} is {traffic!r}: must be a TrafficUncertainty")
+
+
+def _checked_sweep(name: str, values: Sequence[float]) -> list[float]:
+    swept = checked_numbers(name, values, "[n]")
+    if swept.ndim != 1:
+        raise ValueError(f"{name} has shape {swept.shape}: must be [n], the values to sweep")
+    return swept.tolist()

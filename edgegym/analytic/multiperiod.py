@@ -1,6 +1,6 @@
 """Placing for a demand that changes: the best path of mixes under a budget of moved bytes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from edgegym.analytic.path_problem import Counts, PathPlan, PathProblem
 from edgegym.analytic.path_search import PathEnumeration, PathExchange
 from edgegym.analytic.performance import checked_target
 from edgegym.analytic.placement.objective import CoverageObjective
+from edgegym.analytic.placement.search import check_report
 from edgegym.world.network import (
     TieredNetwork,
     checked_choice,
@@ -77,8 +78,11 @@ def plan_path(
     ValueError
         If an argument breaks its rule, or there are too many placements to enumerate.
     TypeError
-        If a network is none.
+        If a network is none or `report` no function.
     """
+    if not isinstance(networks, Iterable):
+        raise TypeError(f"networks is {networks!r}: must be a sequence of TieredNetworks")
+    check_report(report)
     checked = tuple(networks)
     if not checked:
         raise ValueError("networks is empty: must be at least one, one for each epoch")

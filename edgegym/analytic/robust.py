@@ -85,7 +85,7 @@ class TrafficUncertainty:
         checked_number("burst_scv", self.burst_scv, 0.0, (1.0 - share) / share)
         checked_number("burst_length_s", self.burst_length_s, 0.0, _LONGEST_S, strict=True)
         checked_number("telemetry_delay_s", self.telemetry_delay_s, 0.0, _LONGEST_S)
-        if self.concentration != math.inf:
+        if not (isinstance(self.concentration, float) and self.concentration == math.inf):
             checked_number("concentration", self.concentration, 0.0, _LARGEST, strict=True)
         checked_whole("samples", self.samples, 1, _MOST_SAMPLES)
         checked_whole("seed", self.seed, 0, _MOST_SEED)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from edgegym.analytic import QueueSweep
 from edgegym.simulator import Fleet
-from edgegym.world.network import checked_numbers, checked_whole
+from edgegym.world.network import checked_choice, checked_numbers, checked_whole
 from edgegym.world.scenario import Scenario
 
 _BATCHES = 20
@@ -55,10 +55,19 @@ def sweep_queue(
     ------
     ValueError
         If an argument breaks its rule.
+    TypeError
+        If the scenario is none or `report` no function.
     """
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"scenario is {scenario!r}: must be a Scenario, as preset() returns")
+    if not callable(report):
+        raise TypeError(f"report is {report!r}: must be a function of a few words")
     rho = checked_numbers("utilizations", utilizations, "[U]")
-    if rho.ndim != 1 or not ((rho > 0) & (rho < 1)).all() or not (np.diff(rho) > 0).all():
-        raise ValueError(f"utilizations is {utilizations}: must rise, above 0 and below 1")
+    rises = rho.ndim == 1 and rho.size > 0 and (np.diff(rho) > 0).all()
+    if not (rises and rho[0] > 0 and rho[-1] < 1):
+        raise ValueError(
+            f"utilizations is {utilizations!r}: must be at least one, rising, above 0 and below 1"
+        )
     requests = checked_whole("requests", requests, 1_000, 10**9)
     seed = checked_whole("seed", seed, 0, 2**63)
     node = _one_node(scenario, profile)
@@ -84,8 +93,8 @@ def sweep_queue(
 
 def _one_node(scenario: Scenario, profile: str | None) -> Scenario:
     names = scenario.profile_names
-    if profile is not None and profile not in names:
-        raise ValueError(f"profile is {profile!r}: must be one of {', '.join(names)}")
+    if profile is not None:
+        checked_choice("profile", profile, names)
     chosen = names[0] if profile is None else profile
     document = scenario.document()
     held = [item for item in document["profiles"] if item["name"] == chosen]

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgegym.profiles.demand import ForestDemand
+from edgegym.profiles.demand import MOST_BYTES, ForestDemand, check_demand
 from edgegym.world.catalogue import Profile
+from edgegym.world.network import checked_whole
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,16 @@ def candidate_profile(
     Raises
     ------
     ValueError
-        If a vertex is none of the forest, or no sequence fits beside the profile.
+        If the name is empty, a number is out of range, a vertex is none of the forest, or no
+        sequence fits beside the profile.
+    TypeError
+        If `demand` is none.
     """
+    if not (isinstance(name, str) and name):
+        raise ValueError(f"name is {name!r}: must be a text")
+    check_demand(demand)
+    usable_bytes = checked_whole("usable_bytes", usable_bytes, 1, MOST_BYTES)
+    runtime_bytes = checked_whole("runtime_bytes", runtime_bytes, 1, MOST_BYTES)
     held = demand.closure(demand.checked_vertices(f"profile '{name}':", vertices))
     size = demand.total_bytes(held)
     if size + runtime_bytes > usable_bytes:
@@ -83,6 +92,9 @@ def without_dominated(profiles: Sequence[CandidateProfile]) -> list[CandidatePro
     A profile is dominated if another has no more bytes, no smaller hit for any request type and no
     lower concurrency, and is better in at least one of these. Equals stay.
     """
+    for profile in profiles:
+        if not isinstance(profile, CandidateProfile):
+            raise TypeError(f"profiles holds {profile!r}: must be CandidateProfiles")
     if not profiles:
         return []
     merits = np.array([(-p.bytes, p.concurrency, *p.hit_tokens) for p in profiles], dtype=np.int64)

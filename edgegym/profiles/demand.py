@@ -55,6 +55,12 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def check_demand(demand: object) -> None:
+    """Refuse what is no forest with demand on it."""
+    if not isinstance(demand, ForestDemand):
+        raise TypeError(f"demand is {demand!r}: must be a ForestDemand, as scenario_demand returns")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ForestDemand:
     """V vertices that hold bytes, Q request types that pass through them, and what a hit saves.
@@ -220,6 +226,8 @@ class ForestDemand:
 
     def checked_vertices(self, name: str, vertices: Iterable[int]) -> list[int]:
         """Return vertices as a list of ints, or say which is none of the forest."""
+        if not isinstance(vertices, Iterable):
+            raise ValueError(f"{name} {vertices!r}: must be several vertices, as [0, 2]")
         return [checked_whole(f"{name} vertex", v, 0, self.num_vertices - 1) for v in vertices]
 
     def closure(self, vertices: Iterable[int]) -> frozenset[int]:
@@ -330,7 +338,19 @@ def scenario_demand(
         Any; its profiles play no part.
     lifetime_s : dict of str to float, optional
         Mean time until the content of the named vertices changes; the others never do.
+
+    Raises
+    ------
+    ValueError
+        If a lifetime is out of range or that of no vertex.
+    TypeError
+        If `scenario` is none.
     """
+    # Imported here: scenarios take longer to import than profiles.
+    from edgegym.world.scenario import Scenario
+
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"scenario is {scenario!r}: must be a Scenario, as preset() returns")
     return forest_demand(
         scenario.catalogue.forest,
         scenario.request_types,

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.profiles.demand import MOST_BYTES, ForestDemand
+from edgegym.profiles.demand import MOST_BYTES, ForestDemand, check_demand
 from edgegym.profiles.value import checked_value_s, density
 from edgegym.world.network import checked_whole
 
@@ -61,6 +61,7 @@ class Greedy:
 
         The value of ancestors outside the scope counts for what brings them along.
         """
+        check_demand(demand)
         wanted = np.zeros(demand.num_vertices, dtype=np.bool_)
         everything = range(demand.num_vertices)
         wanted[everything if scope is None else demand.checked_vertices("scope:", scope)] = True

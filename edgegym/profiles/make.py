@@ -1,13 +1,13 @@
 """From a forest with its demand to the few profiles among which a placement is chosen."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.profiles.candidates import CandidateProfile, candidate_profile, without_dominated
-from edgegym.profiles.demand import MOST_BYTES, ForestDemand
+from edgegym.profiles.demand import MOST_BYTES, ForestDemand, check_demand
 from edgegym.profiles.greedy import Fill, Greedy
 from edgegym.profiles.value import additive_value_s, checked_value_s
 from edgegym.world.network import checked_number, checked_whole
@@ -36,6 +36,7 @@ def family_clusters(demand: ForestDemand) -> tuple[Cluster, ...]:
     A vertex on the paths of two families is in both clusters. Families that reuse nothing have
     none.
     """
+    check_demand(demand)
     members: dict[str, set[int]] = {}
     for family, path in zip(demand.type_family, demand.type_paths, strict=True):
         members.setdefault(family, set()).update(path)
@@ -46,6 +47,7 @@ def family_clusters(demand: ForestDemand) -> tuple[Cluster, ...]:
 
 def root_clusters(demand: ForestDemand) -> tuple[Cluster, ...]:
     """Return a cluster for each tree of the forest, named after its root."""
+    check_demand(demand)
     order, end = demand.walk
     roots = [place for place, vertex in enumerate(order.tolist()) if demand.parent[vertex] < 0]
     return tuple(
@@ -105,6 +107,7 @@ def make_profiles(
     ValueError
         If a number is out of range, not one sequence fits into the memory, or names clash.
     """
+    check_demand(demand)
     usable = checked_whole("usable_bytes", usable_bytes, 1, MOST_BYTES)
     runtime = checked_whole("runtime_bytes", runtime_bytes, 1, MOST_BYTES)
     most = checked_whole("number", number, 1, _MOST_PROFILES)
@@ -113,7 +116,9 @@ def make_profiles(
     left_at_start = _by_value(
         family_clusters(demand) if clusters is None else clusters, demand, value
     )
-    choose = fill or Greedy()
+    choose = Greedy() if fill is None else fill
+    if not callable(getattr(choose, "fill", None)) or isinstance(choose, np.ndarray | np.generic):
+        raise TypeError(f"fill is {fill!r}: must be a Fill such as Greedy() or Knapsack()")
 
     def profile(name: str, vertices: frozenset[int]) -> CandidateProfile:
         return candidate_profile(name, demand, vertices, usable_bytes=usable, runtime_bytes=runtime)
@@ -151,7 +156,11 @@ def _by_value(
 ) -> dict[str, frozenset[int]]:
     """Return the vertices of each cluster by name, the cluster with most value first."""
     found: dict[str, frozenset[int]] = {}
+    if not isinstance(clusters, Iterable):
+        raise TypeError(f"clusters is {clusters!r}: must be a sequence of Clusters")
     for cluster in clusters:
+        if not isinstance(cluster, Cluster):
+            raise TypeError(f"clusters holds {cluster!r}: must be a sequence of Clusters")
         if cluster.name in found or cluster.name in (_FOR_ALL, _FALLBACK):
             raise ValueError(
                 f"clusters: name '{cluster.name}' is taken; must differ from '{_FOR_ALL}', "
@@ -165,6 +174,8 @@ def _by_value(
 
 
 def _checked_levels(levels: Sequence[float]) -> list[float]:
+    if not isinstance(levels, Iterable):
+        raise ValueError(f"levels is {levels!r}: must be a sequence of shares")
     checked = [
         checked_number(f"levels[{place}]", level, 0.0, 1.0, strict=True)
         for place, level in enumerate(levels)

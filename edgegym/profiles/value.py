@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.profiles.demand import LEAST_LIFETIME_S, ForestDemand
+from edgegym.profiles.demand import LEAST_LIFETIME_S, ForestDemand, check_demand
 from edgegym.world.network import checked_number, checked_numbers
 
 FloatArray = NDArray[np.float64]
@@ -19,6 +19,7 @@ def path_score(demand: ForestDemand) -> FloatArray:
     nested vertices count their common ancestors twice and don't add up. Infinite for a path that
     saves time and has no bytes, 0 for one that saves nothing.
     """
+    check_demand(demand)
     saved = np.zeros(demand.num_vertices)
     for q, (path, share) in enumerate(zip(demand.type_paths, demand.share, strict=True)):
         times = demand.path_prefill_s(q)
@@ -38,6 +39,7 @@ def density(value_s: FloatArray, size: FloatArray | NDArray[np.int64]) -> FloatA
 
 def checked_value_s(value_s: ArrayLike, demand: ForestDemand) -> FloatArray:
     """Return values of the vertices as float64 ``[V]``, or say what is wrong with them."""
+    check_demand(demand)
     value = checked_numbers("value_s", value_s, "[V]")
     if value.shape != (demand.num_vertices,):
         raise ValueError(
@@ -57,6 +59,7 @@ def additive_value_s(demand: ForestDemand) -> FloatArray:
     shares. The values of an ancestor-closed set add up to what the set saves, so it is the value to
     fill a knapsack by.
     """
+    check_demand(demand)
     return _summed_increments_s(demand, np.ones(demand.num_vertices))
 
 
@@ -139,6 +142,7 @@ def valid_share(demand: ForestDemand, requests_per_s: float) -> FloatArray:
     ValueError
         If the rate is not a finite number of at least 0.
     """
+    check_demand(demand)
     rate = checked_number("requests_per_s", requests_per_s, 0.0, _HIGHEST_RATE_PER_S)
     change_rate = 1.0 / demand.lifetime_s
     for vertex, above in enumerate(demand.parent.tolist()):

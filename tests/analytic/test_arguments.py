@@ -122,6 +122,7 @@ def test_optimize_placement(field, value):
         (analytic.TrafficUncertainty, "burst_length_s", 0.0),
         (analytic.TrafficUncertainty, "telemetry_delay_s", INF),
         (analytic.TrafficUncertainty, "concentration", 0.0),
+        (analytic.TrafficUncertainty, "concentration", np.zeros(0)),
         (analytic.TrafficUncertainty, "samples", 0),
         (analytic.TrafficUncertainty, "seed", "x"),
     ],
@@ -147,6 +148,42 @@ def test_minimum_density(field, value):
     arguments: Any = {"ttft_target_s": 0.8, "reliability": 0.5, field: value}
     with pytest.raises(ValueError, match=rf"^{field} is .*must be"):
         analytic.minimum_density(NET, **arguments)
+
+
+def test_reports_and_methods_are_checked_before_anything_is_solved():
+    task: Any = {"ttft_target_s": 0.8, "report": "x"}
+    for call in (
+        lambda: analytic.optimize_placement(NET, **task),
+        lambda: analytic.minimum_density(NET, reliability=0.5, **task),
+        lambda: analytic.robust_placement(NET, analytic.TrafficUncertainty(), **task),
+        lambda: analytic.fallback_study(NET, **task),
+        lambda: analytic.plan_path(
+            [NET], start_counts=[1, 1, 1], move_bytes=np.zeros((3, 3)), budget_bytes=1, **task
+        ),
+    ):
+        with pytest.raises(TypeError, match="report is 'x': must be a function"):
+            call()
+    with pytest.raises(ValueError, match="method is 'x': must be"):
+        analytic.minimum_density(NET, ttft_target_s=0.8, reliability=0.5, method="x")
+    networks: Any = None
+    with pytest.raises(TypeError, match="networks is None: must be a sequence"):
+        analytic.plan_path(
+            networks, start_counts=[1], move_bytes=[[0]], budget_bytes=1, ttft_target_s=0.8
+        )
+
+
+@pytest.mark.parametrize("field", ["burst_scv", "telemetry_delay_s", "concentration"])
+@pytest.mark.parametrize("values", [None, 1.0, "x", ["1", "2"], [True], [-1.0], [NAN]])
+def test_fallback_study(field, values):
+    arguments: Any = {field: values}
+    with pytest.raises(ValueError, match=rf"^{field} (is|has) .*must be"):
+        analytic.fallback_study(NET, ttft_target_s=0.8, **arguments)
+
+
+@pytest.mark.parametrize("load", [None, "x", True, -1.0, NAN, INF])
+def test_two_family_network(load):
+    with pytest.raises(ValueError, match=r"^load is .*must be"):
+        analytic.two_family_network(load)
 
 
 def test_a_budget_of_almost_nothing_is_one_of_nothing():
@@ -189,5 +226,7 @@ def test_what_is_no_network_or_equilibrium():
             call()
     with pytest.raises(TypeError, match="eq is None: must be an Equilibrium"):
         analytic.evaluate(NET, nothing, 0.8)
+    with pytest.raises(TypeError, match="base is None: must be a TrafficUncertainty"):
+        analytic.fallback_study(NET, nothing, ttft_target_s=0.8)
     with pytest.raises(TypeError, match="traffic is None: must be a TrafficUncertainty"):
         analytic.robust_placement(NET, nothing, ttft_target_s=0.8)

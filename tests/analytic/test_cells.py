@@ -14,6 +14,7 @@ from edgegym.analytic import (
     erlang_c,
     evaluate,
     evaluate_dispersed,
+    nearest_association,
     solve_equilibrium,
 )
 from edgegym.analytic.cells import lens_area
@@ -133,6 +134,14 @@ def test_moments_of_another_network_are_refused():
         evaluate_dispersed(paper_network(request_intensity=4.0), eq, TARGET_S)
     with pytest.raises(TypeError, match="must be an Equilibrium"):
         cell_size_moments(paper_network(), None)  # pyright: ignore[reportArgumentType]
+    nothing: Any = None
+    for call in (
+        lambda: cell_size_moments(nothing, eq),
+        lambda: evaluate_dispersed(nothing, eq, TARGET_S),
+        lambda: nearest_association(nothing),
+    ):
+        with pytest.raises(TypeError, match="net is None: must be a TieredNetwork"):
+            call()
 
 
 @pytest.mark.parametrize("shape", [0.4, 1.0, 3.0])
@@ -154,8 +163,9 @@ def test_size_biased_law_has_the_square_that_reweighting_gives(shape):
     assert tilted_square(shape, square) == pytest.approx(cube, rel=1e-6)
 
 
-def test_without_load_nothing_is_lost():
-    net = paper_network(request_intensity=1e-3)
+@pytest.mark.parametrize("load", [0.0, 1e-3])
+def test_without_load_nothing_is_lost(load):
+    net = paper_network(request_intensity=load)
     eq = solve_equilibrium(net)
     dispersed = evaluate_dispersed(net, eq, TARGET_S)
     assert dispersed.coverage == pytest.approx(evaluate(net, eq, TARGET_S).coverage, abs=1e-6)

@@ -1,5 +1,7 @@
 """Sweeps of one simulated node, and the maps fitted to them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,13 @@ def test_same_seed_same_sweep_and_progress():
 def test_refused():
     with pytest.raises(ValueError, match="utilizations is"):
         sweep_queue(preset("paper"), utilizations=(0.5, 1.0))
+    with pytest.raises(ValueError, match=r"utilizations is .*must be at least one"):
+        sweep_queue(preset("paper"), utilizations=())
+    nothing: Any = None
+    with pytest.raises(TypeError, match="scenario is None: must be a Scenario"):
+        sweep_queue(nothing)
+    with pytest.raises(TypeError, match="report is None: must be a function"):
+        sweep_queue(preset("paper"), report=nothing)
     with pytest.raises(ValueError, match="requests is 10"):
         sweep_queue(preset("paper"), requests=10)
     with pytest.raises(ValueError, match="profile is 'x': must be one of uncached"):

@@ -1,3 +1,5 @@
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -5,14 +7,17 @@ from edgegym.analytic import evaluate, solve_equilibrium
 from edgegym.profiles import (
     CandidateProfile,
     Cluster,
+    Greedy,
     Knapsack,
     additive_value_s,
     candidate_profile,
     family_clusters,
     lifetime_value_s,
     make_profiles,
+    path_score,
     root_clusters,
     scenario_demand,
+    valid_share,
     without_dominated,
 )
 from edgegym.world import Scenario, preset
@@ -167,6 +172,8 @@ def test_the_fallback_stays_although_a_prefix_without_bytes_beats_it():
         ("number", True),
         ("levels", [0.5, 0.501]),
         ("levels", [0.0]),
+        ("levels", 0.5),
+        ("levels", "half"),
         ("levels", [1.5]),
         ("value_s", [1.0]),
         ("value_s", [-1.0] * 9),
@@ -180,6 +187,63 @@ def test_wrong_arguments_are_refused_by_name(field, value):
     arguments = {"usable_bytes": 100, "runtime_bytes": 10} | {field: value}
     with pytest.raises(ValueError, match=rf"^{field}.*must"):
         make_profiles(random_demand(0), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("clusters", 5),
+        ("clusters", ["a"]),
+        ("fill", "greedy"),
+        ("fill", np.zeros(3)),
+        ("fill", 0),
+    ],
+)
+def test_what_is_no_cluster_or_fill_is_refused(field, value):
+    arguments = {"usable_bytes": 100, "runtime_bytes": 10} | {field: value}
+    with pytest.raises(TypeError, match=rf"^{field} (is|holds) .*must be"):
+        make_profiles(random_demand(0), **arguments)
+
+
+def test_what_is_no_forest_is_refused():
+    nothing: Any = None
+    for call in (
+        lambda: make_profiles(nothing, usable_bytes=10, runtime_bytes=1),
+        lambda: candidate_profile("a", nothing, [], usable_bytes=10, runtime_bytes=1),
+        lambda: family_clusters(nothing),
+        lambda: root_clusters(nothing),
+        lambda: path_score(nothing),
+        lambda: additive_value_s(nothing),
+        lambda: valid_share(nothing, 1.0),
+        lambda: lifetime_value_s(nothing, 1.0),
+        lambda: Greedy().fill(nothing, np.zeros(0), 1),
+        lambda: Knapsack().fill(nothing, np.zeros(0), 1),
+    ):
+        with pytest.raises(TypeError, match="demand is None: must be a ForestDemand"):
+            call()
+    with pytest.raises(TypeError, match="scenario is None: must be a Scenario"):
+        scenario_demand(nothing)
+    with pytest.raises(TypeError, match="profiles holds 1: must be CandidateProfiles"):
+        without_dominated([cast("Any", 1)])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", ""),
+        ("name", None),
+        ("usable_bytes", np.nan),
+        ("usable_bytes", "100"),
+        ("runtime_bytes", 0),
+        ("runtime_bytes", 1.5),
+    ],
+)
+def test_wrong_arguments_of_a_profile_are_refused_by_name(field, value):
+    arguments = {"name": "a", "usable_bytes": 100, "runtime_bytes": 1} | {field: value}
+    with pytest.raises(ValueError, match=rf"^{field} is .*must be"):
+        candidate_profile(demand=random_demand(0), vertices=[], **arguments)
+    with pytest.raises(ValueError, match=r"^profile 'a': 5: must be several vertices"):
+        candidate_profile("a", random_demand(0), cast("Any", 5), usable_bytes=9, runtime_bytes=1)
 
 
 def test_a_profile_that_leaves_no_room_is_refused():

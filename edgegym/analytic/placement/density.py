@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ from edgegym.analytic.placement.optimize import (
     optimize_placement,
 )
 from edgegym.analytic.placement.result import PlacementResult
-from edgegym.analytic.placement.search import Report, Strategy
+from edgegym.analytic.placement.search import Report, Strategy, check_report
 from edgegym.world.network import TieredNetwork, checked_number
 
 FloatArray = NDArray[np.float64]
@@ -80,9 +81,11 @@ def minimum_density(
         If an argument breaks its rule, or no density reaches the reliability: the message gives the
         coverage that it approaches as the nodes become dense.
     TypeError
-        If `net` is no network.
+        If `net` is no network or `report` no function.
     """
     check_network(net)
+    chosen_strategy(method)
+    check_report(report)
     reliability = checked_number("reliability", reliability, 0.0, 1.0, strict=True)
     if reliability == 1.0:
         raise ValueError("reliability is 1.0: must be less than 1")
@@ -100,7 +103,6 @@ def minimum_density(
                 raise ValueError(f"{name} is {value!r}: must be None unless reoptimize is True")
         aim.check_reach(net.profile_probabilities > 0)
         return aim.density(net.profile_probabilities)
-    chosen_strategy(method)
     constraints, allowed = checked_reach(net, budget_bytes, minimum, maximum)
     aim.check_reach(allowed)
 
@@ -228,6 +230,8 @@ class _Aim:
 
         waits: list[FloatArray] = []
 
+        # Remembered: from other waits the answer may differ in its last digits.
+        @cache
         def missing(density: float) -> float:
             net = replace(self.net, density_per_km2=density, profile_probabilities=mix)
             eq = solve_equilibrium(net, start=waits[-1] if waits else None)
@@ -251,5 +255,9 @@ class _Aim:
                 found = root_scalar(
                     missing, bracket=(low, high), xtol=low * 1e-14, rtol=_RELATIVE_ERROR
                 )
-                return float(found.root)
+                density, step = float(found.root), _RELATIVE_ERROR
+                # Where the coverage jumps, as the load begins to be carried, to its upper side.
+                while missing(density) < 0.0:
+                    density, step = min(density * (1.0 + step), high), 2.0 * step
+                return density
             low = high

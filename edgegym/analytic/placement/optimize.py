@@ -12,7 +12,7 @@ from edgegym.analytic.placement.exchange import Exchange
 from edgegym.analytic.placement.grid import SimplexGrid
 from edgegym.analytic.placement.objective import CoverageObjective
 from edgegym.analytic.placement.result import PlacementResult
-from edgegym.analytic.placement.search import Report, Search, Strategy
+from edgegym.analytic.placement.search import Report, Search, Strategy, check_report
 from edgegym.analytic.placement.spsa import ProjectedSpsa
 from edgegym.world.network import TieredNetwork, checked_numbers
 
@@ -124,11 +124,12 @@ def optimize_placement(
         If an argument breaks its rule, no mix satisfies the constraints, or they exclude all
         profiles that may serve a type of request.
     TypeError
-        If `net` is no network.
+        If `net` is no network or `report` no function.
     ModuleNotFoundError
         If the method needs a package that is not installed.
     """
     check_network(net)
+    check_report(report)
     strategy = chosen_strategy(method)
     target = checked_target(net, ttft_target_s)
     constraints, _ = checked_reach(net, budget_bytes, minimum, maximum)

@@ -19,6 +19,12 @@ LEAST_GAIN = 1e-7
 _REPORT_EVERY_S = 1.0
 
 
+def check_report(report: object) -> None:
+    """Refuse what cannot be told how far a search is."""
+    if not (report is None or callable(report)):
+        raise TypeError(f"report is {report!r}: must be a function of a line of text, or None")
+
+
 @dataclass(eq=False)
 class Search:
     """One search in progress: a strategy asks it for scores, and it keeps the best mix.

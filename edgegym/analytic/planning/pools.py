@@ -1,7 +1,7 @@
 """Capacity in many small pools: the slots and the memory that fragmentation costs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import asdict, dataclass
 
 from edgegym.analytic.planning.poisson import MOST_LOAD, poisson_quantile
@@ -136,6 +136,9 @@ def fragmentation_table(
         If a number is out of range or no number of pools is given.
     """
     slot_bytes = checked_whole("runtime_bytes", runtime_bytes, 1, _MOST_BYTES)
+    for name, values in (("pools", pools), ("model_weight_bytes", model_weight_bytes)):
+        if not isinstance(values, Sized) or isinstance(values, str | bytes):
+            raise ValueError(f"{name} is {values!r}: must be a sequence of whole numbers")
     site_weights = sum(
         checked_whole(f"model_weight_bytes[{model}]", size, 0, _MOST_BYTES)
         for model, size in enumerate(model_weight_bytes)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from edgegym.analytic import (
+    Exchange,
     SimplexGrid,
     evaluate,
     minimum_density,
@@ -118,3 +119,21 @@ def test_without_load_the_closed_form():
     expected = -np.log(0.1) * net.radio_xi / (np.pi * slack)
     found = minimum_density(net, ttft_target_s=0.8, reliability=0.9)
     assert found == pytest.approx(expected, rel=1e-7)
+
+
+def test_where_coverage_jumps_the_density_is_on_the_upper_side():
+    # At the density that just carries the load, coverage jumps from 0.
+    net = paper_network()
+    density = minimum_density(net, ttft_target_s=0.8, reliability=1e-9)
+    assert coverage(net, density, 0.8) >= 1e-9
+    assert coverage(net, density * (1 - 1e-9), 0.8) == 0.0
+
+
+def test_a_load_that_only_dense_fleets_carry():
+    net = paper_network(1e6)
+    task = {"ttft_target_s": 0.8, "reliability": 0.5}
+    method = Exchange(0.1, screen=3, restarts=0)
+    density = minimum_density(net, **task, reoptimize=True, method=method)
+    assert 0 < density <= minimum_density(net, **task)
+    there = replace(net, density_per_km2=density * (1 + 1e-6))
+    assert optimize_placement(there, ttft_target_s=0.8).coverage >= 0.5
