@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgegym.figures.table import Table
+from edgegym.world.network import checked_number, checked_whole
 
 Report = Callable[[str], None]
 """Called with a few words now and then during long work."""
@@ -12,7 +13,13 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Effort:
-    """How exact the figures are."""
+    """How exact the figures are.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
 
     points: int
     """Points along a swept axis, besides those that must be there."""
@@ -22,6 +29,12 @@ class Effort:
     """Requests of an event simulation."""
     mix_step: float
     """Distance of neighbouring mixes in a grid of mixes."""
+
+    def __post_init__(self) -> None:
+        checked_whole("points", self.points, 2, 10**6)
+        checked_whole("samples", self.samples, 10, 10**12)
+        checked_whole("requests", self.requests, 1, 10**12)
+        checked_number("mix_step", self.mix_step, 0.0, 1.0, strict=True)
 
 
 FULL = Effort(points=61, samples=2_000_000, requests=10_000_000, mix_step=0.05)

@@ -35,9 +35,9 @@ def figure_files(figure: Figure) -> tuple[str, str]:
 
 def write_figures(
     figures: Sequence[Figure],
-    folder: Path,
+    folder: str | os.PathLike[str],
     *,
-    page: Path,
+    page: str | os.PathLike[str],
     effort: Effort = FULL,
     force: bool = False,
     report: Report = lambda _: None,
@@ -52,9 +52,9 @@ def write_figures(
     ----------
     figures : sequence of Figure
         What to make.
-    folder : pathlib.Path
+    folder : path-like
         Where NAME.csv and NAME.png go; created when missing.
-    page : pathlib.Path
+    page : path-like
         The page.
     effort : Effort
         How exact to be.
@@ -72,6 +72,7 @@ def write_figures(
     OSError
         If a file can't be written.
     """
+    folder, page = Path(folder), Path(page)
     made: list[Figure] = []
     kept: list[Figure] = []
     for number, figure in enumerate(figures, 1):

@@ -49,6 +49,8 @@ class MpcSettings:
     ------
     ValueError
         If a value is out of range.
+    TypeError
+        If `local` or `forecast` are other settings.
 
     Notes
     -----
@@ -72,6 +74,9 @@ class MpcSettings:
         for name in ("dwell_s", "period_s", "interval_s"):
             checked_number(name, getattr(self, name), 0.0, _LONGEST_S, strict=True)
         checked_whole("periods", self.periods, 1, 1000)
+        for name, kind in (("local", LocalSettings), ("forecast", ForecastSettings)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} is {getattr(self, name)!r}: must be {kind.__name__}")
 
 
 class MpcPolicy(Policy):
@@ -102,7 +107,9 @@ class MpcPolicy(Policy):
         self, scenario: "Scenario", settings: MpcSettings | None = None, seed: int = 0
     ) -> None:
         super().__init__(scenario, seed)
-        self.settings = settings or MpcSettings()
+        self.settings = MpcSettings() if settings is None else settings
+        if not isinstance(self.settings, MpcSettings):
+            raise TypeError(f"settings is {settings!r}: must be MpcSettings")
         self.model = PlacementModel(scenario)
         self.chooser = LocalDemand(scenario, self.settings.local)
         world = scenario.compile()

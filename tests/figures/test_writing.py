@@ -1,6 +1,7 @@
 """Figures as files: whole, resumable, and a page that shows what is up to date."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,17 @@ def test_the_page_of_the_documentation_shows_its_own_numbers():
         assert section.strip() in page
     for figure in figures:
         assert (folder / f"{figure.name}.png").stat().st_size < 150_000
+
+
+def test_folders_may_be_text(toys, tmp_path):
+    out = str(tmp_path / "out")
+    assert write_figures(toys, out, page=f"{out}/page.md").page == Path(out) / "page.md"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("points", 1), ("samples", "many"), ("requests", 0.5), ("mix_step", 0.0)],
+)
+def test_wrong_efforts_are_named(field, value):
+    with pytest.raises(ValueError, match=rf"^{field} is .*must be"):
+        replace(QUICK, **{field: value})

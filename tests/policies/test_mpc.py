@@ -167,3 +167,13 @@ def test_looking_ahead_is_worth_it_where_demand_moves() -> None:
 def test_wrong_settings_are_named(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{field} is {value}"):
         MpcSettings(**{field: value})
+
+
+def test_what_are_no_settings_is_refused() -> None:
+    wrong: Any = "x"
+    with pytest.raises(TypeError, match="settings is 'x': must be MpcSettings"):
+        MpcPolicy(preset("toy"), wrong)
+    with pytest.raises(TypeError, match="local is 'x': must be LocalSettings"):
+        MpcSettings(local=wrong)
+    with pytest.raises(TypeError, match="forecast is 'x': must be ForecastSettings"):
+        MpcSettings(forecast=wrong)
