@@ -1,5 +1,7 @@
 """The policy with a receding horizon, on written observations and in the real environment."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
