@@ -55,7 +55,7 @@ class QueueSweep:
                 "mean_occupancy_s", self.mean_occupancy_s, 0.0, 1e9, strict=True
             ),
         }
-        size = np.size(self.utilization)
+        size = checked_numbers("utilization", self.utilization, "[U]").size
         for name in (
             "utilization",
             "mean_wait_s",

@@ -186,3 +186,10 @@ def test_what_is_no_module_is_refused():
         FittedDelayMap.fit(sweep(error=100.0))
     with pytest.raises(ValueError, match=r"utilization is .*must rise"):
         sweep(rho=(0.9, 0.5))
+
+
+def test_a_sweep_of_unequal_rows_is_refused():
+    case = sweep()
+    fields = {name: getattr(case, name) for name in case.__dataclass_fields__}
+    with pytest.raises(ValueError, match=r"^utilization is .*must be an array of numbers"):
+        QueueSweep(**fields | {"utilization": [[0.1, 0.2], [0.3]]})
