@@ -41,7 +41,7 @@ def test_demo_end_to_end_and_over_again(arguments, capsys):
     ]
     assert Manifest.read(folder / "model.zip").scenario_name == "toy"
     result = json.loads((folder / "comparison.json").read_text())
-    assert len(result["policies"]) == 5
+    assert len(result["policies"]) == 6
     with (folder / "comparison.csv").open() as file:
         assert next(row["policy"] for row in csv.DictReader(file)) == "learned"
     with Image.open(folder / "agent.gif") as animation:
