@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.analytic.association import type_costs
-from edgegym.analytic.equilibrium import Equilibrium
-from edgegym.analytic.performance import _check_belongs
+from edgegym.analytic.equilibrium import Equilibrium, check_solved_for
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
 
@@ -326,7 +325,7 @@ def cell_size_moments(net: TieredNetwork, eq: Equilibrium) -> CellSizes:
     ValueError
         If `eq` has the shape or the loads of another network.
     TypeError
-        If `eq` is no equilibrium.
+        If `net` is no network or `eq` no equilibrium.
     """
-    _check_belongs(net, eq)
+    check_solved_for(net, eq)
     return cells_at_costs(net, advertised_costs(net, eq))

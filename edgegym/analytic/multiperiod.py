@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network
+from edgegym.analytic.arguments import check_network, checked_target
 from edgegym.analytic.path_problem import Counts, PathPlan, PathProblem
 from edgegym.analytic.path_search import PathEnumeration, PathExchange
-from edgegym.analytic.performance import checked_target
 from edgegym.analytic.placement.objective import CoverageObjective
 from edgegym.world.network import (
     TieredNetwork,

@@ -93,6 +93,17 @@ def test_overload_leaves_no_nan():
     assert 0 <= perf.offloading_ratio < 1
 
 
+@pytest.mark.parametrize("policy", ["load_aware", "queue_unaware", "nearest"])
+def test_a_type_that_never_comes_changes_nothing_under_overload(policy):
+    net = paper_network(9.0, type_probabilities=[0.0, 1.0])
+    eq = solve_equilibrium(net, policy)
+    assert not eq.stable
+    perf = evaluate(net, eq, 0.8)
+    assert perf.mean_ttft_s == math.inf
+    assert perf.mean_ttft_by_profile_s[2] == math.inf
+    assert perf.coverage == pytest.approx(perf.coverage_by_type[1], abs=1e-15)
+
+
 def test_distance_of_empty_tiers_is_nan():
     net = oracle_network("wide_load_10")
     perf = evaluate(net, solve_equilibrium(net), 1.2)
