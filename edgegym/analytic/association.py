@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic.arguments import LONGEST_S, checked_wait
-from edgegym.analytic.quadrature import FINE_NODES, law, moments, rule
+from edgegym.analytic.cost_integrals import law, moments
+from edgegym.analytic.quadrature import FINE_NODES, rule
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork, checked_whole
 

@@ -7,7 +7,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic import cumulative
 from edgegym.analytic.association import (
     Association,
     cost_association,
@@ -15,7 +14,13 @@ from edgegym.analytic.association import (
     nearest_density,
     type_costs,
 )
+from edgegym.analytic.distance_integrals import (
+    cumulative_shares,
+    relative_density,
+    share_quantiles,
+)
 from edgegym.analytic.equilibrium import Equilibrium, assumed_wait
+from edgegym.analytic.pieces import Pieces, all_panel_sums, build_pieces
 from edgegym.world.network import TieredNetwork, checked_numbers, checked_whole
 
 FloatArray = NDArray[np.float64]
@@ -37,7 +42,7 @@ class _PairLaw(Protocol):
 class _CostLaw:
     """Requests go to the node of least cost: each tier's law depends on all tiers' costs."""
 
-    pieces: cumulative.Pieces
+    pieces: Pieces
     upto: FloatArray
     alpha: float
 
@@ -45,8 +50,8 @@ class _CostLaw:
     def at(cls, net: TieredNetwork, wait_s: FloatArray) -> "_CostLaw":
         cost = type_costs(net, wait_s)
         density = np.tile(net.tier_density, (len(cost), 1))
-        pieces = cumulative.build_pieces(cost, density, net.radio_xi, net.radio_alpha)
-        return cls(pieces, cumulative.all_panel_sums(pieces), net.radio_alpha)
+        pieces = build_pieces(cost, density, net.radio_xi, net.radio_alpha)
+        return cls(pieces, all_panel_sums(pieces), net.radio_alpha)
 
     def _empty(self, count: int) -> FloatArray:
         types, tiers = self.pieces.cost.shape
@@ -54,18 +59,18 @@ class _CostLaw:
 
     def density(self, r_km: FloatArray) -> FloatArray:
         result = self._empty(len(r_km))
-        cumulative.relative_density(self.pieces, self.upto, self._radio(r_km), result)
+        relative_density(self.pieces, self.upto, self._radio(r_km), result)
         tier_density = self.pieces.density.T
         return 2.0 * math.pi * tier_density * r_km[:, None, None] * result
 
     def cdf(self, r_km: FloatArray) -> FloatArray:
         result = self._empty(len(r_km))
-        cumulative.cumulative_shares(self.pieces, self.upto, self._radio(r_km), result)
+        cumulative_shares(self.pieces, self.upto, self._radio(r_km), result)
         return result
 
     def quantile(self, shares: FloatArray) -> FloatArray:
         result = self._empty(len(shares))
-        cumulative.share_quantiles(self.pieces, self.upto, shares, result)
+        share_quantiles(self.pieces, self.upto, shares, result)
         return (result / self.pieces.xi) ** (1.0 / self.alpha)
 
     def _radio(self, r_km: FloatArray) -> FloatArray:

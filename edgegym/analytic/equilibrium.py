@@ -12,7 +12,7 @@ from edgegym.analytic.association import association_probability, nearest_associ
 from edgegym.analytic.grouping import spread_to_profiles, spread_to_tiers
 from edgegym.analytic.maps import build_map
 from edgegym.analytic.queue_models import CheckedQueue, ErlangC, QueueModel
-from edgegym.analytic.queueing import delay_probability
+from edgegym.analytic.queueing import node_queue
 from edgegym.jit import kernel
 from edgegym.world.network import (
     TieredNetwork,
@@ -148,15 +148,7 @@ def assumed_wait(net: TieredNetwork, wait_s: "Equilibrium | ArrayLike | None") -
 def _queues(rate, load, slots, wait_scale, wait, waiting):
     """Fill mean waits and probabilities of waiting of queues with these rates and loads."""
     for s in range(rate.size):
-        if rate[s] <= 0.0:
-            wait[s] = 0.0
-            waiting[s] = 0.0
-        elif load[s] >= slots[s]:
-            wait[s] = np.inf
-            waiting[s] = 1.0
-        else:
-            waiting[s] = delay_probability(slots[s], load[s])[0]
-            wait[s] = wait_scale * (load[s] / rate[s]) * waiting[s] / (slots[s] - load[s])
+        wait[s], waiting[s], _ = node_queue(slots[s], rate[s], load[s], wait_scale)
 
 
 def _called_queues(

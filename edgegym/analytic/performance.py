@@ -270,10 +270,10 @@ class _Pairs:
     """Mean TTFT times probability; 0 where that is."""
 
 
-def _over_types(pairs: FloatArray, net: TieredNetwork) -> FloatArray:
-    """Return the mean over the types ``[S]``; those that never occur may be infinite."""
+def _over_types(values: FloatArray, net: TieredNetwork) -> FloatArray:
+    """Return the mean over the last axis, the types; those that never occur may be infinite."""
     shares = net.type_probabilities
-    return np.where(shares > 0, pairs, 0.0) @ shares
+    return np.asarray(np.where(shares > 0, values, 0.0) @ shares)
 
 
 def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> float:
@@ -343,7 +343,7 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     return Performance(
         coverage=float((coverage @ net.type_probabilities).sum()),
         coverage_no_queue=float((no_queue @ net.type_probabilities).sum()),
-        mean_ttft_s=math.inf if lost > 0 else float(_over_types(ttft, net).sum()),
+        mean_ttft_s=math.inf if lost > 0 else _over_types(ttft.sum(axis=0), net).item(),
         mean_distance_km=distance / (1.0 - lost) if lost < 1 else 0.0,
         conditional_mean_distance_km=law.mean_distance_km,
         expected_hit_tokens=float((share * net.hit_tokens).sum()),
