@@ -10,9 +10,9 @@ from edgegym.analytic import fixed_point
 from edgegym.analytic.arguments import check_network, checked_wait
 from edgegym.analytic.association import association_probability, nearest_association
 from edgegym.analytic.grouping import spread_to_profiles, spread_to_tiers
-from edgegym.analytic.maps import build_map
 from edgegym.analytic.queue_models import CheckedQueue, ErlangC, QueueModel
 from edgegym.analytic.queueing import node_queue
+from edgegym.analytic.solver_map import build_map
 from edgegym.jit import kernel
 from edgegym.world.network import (
     TieredNetwork,

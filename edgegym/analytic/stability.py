@@ -4,7 +4,7 @@ import numpy as np
 
 from edgegym.analytic.equilibrium import Equilibrium, check_solved_for
 from edgegym.analytic.grouping import spread_to_tiers
-from edgegym.analytic.maps import build_map
+from edgegym.analytic.solver_map import build_map
 from edgegym.analytic.tier_map import from_wait, wait_slope
 from edgegym.world.network import TieredNetwork
 

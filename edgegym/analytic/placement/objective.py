@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from edgegym.analytic import fixed_point
 from edgegym.analytic.coverage import cost_coverage
 from edgegym.analytic.grouping import build_tiers, spread_to_profiles, spread_to_tiers
-from edgegym.analytic.maps import COARSE_NODES
 from edgegym.analytic.newton import newton_step
 from edgegym.analytic.quadrature import rule
 from edgegym.analytic.queueing import node_queue
+from edgegym.analytic.solver_map import COARSE_NODES
 from edgegym.analytic.tier_map import Tiers, evaluate_map, tier_loads
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
