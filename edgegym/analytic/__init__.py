@@ -8,8 +8,9 @@ queues in its place. The fixed point of both: `tier_map` (the map, compiled) and
 a queue of the user's), `sweeps`, `newton` and `saturation` (the steps), `fixed_point` (the solver),
 `equilibrium` (what it found), `stability` and `critical` (where it ends). `performance` says what a
 fleet delivers. On top of that `placement` searches mixes, `multiperiod` paths of them, `fallback`
-mixes under uncertainty, and `planning` counts slots, bytes and milliseconds. Where nodes of a tier
-differ, `cells` has their sizes, `dispersed` what follows, and `live` the fleet that sees backlogs.
+mixes for the traffic of `robust` and `transient`, and `planning` counts slots, bytes and
+milliseconds. Where nodes of a tier differ, `cells` has their sizes, `dispersed` what follows, and
+`live` the fleet that sees backlogs.
 """
 
 from edgegym.analytic.association import Association, association_law, nearest_association
