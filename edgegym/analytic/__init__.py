@@ -1,4 +1,17 @@
-"""The analytic model: association, queues and their equilibrium, coverage, placement."""
+"""The analytic model: association, queues and their equilibrium, coverage, placement.
+
+A map of the package, from the ground up. `quadrature` cuts the cost of the best tier into pieces on
+which integrands are smooth; `cost_integrals`, `distance_integrals` and `deadline_integrals` are the
+compiled integrals over them, `association`, `distances`, `coverage` and `sampling` the laws that
+users ask for, `closed_form` their check. `queueing` has the waits of one node, `queue_models` other
+queues in its place. The fixed point of both: `tier_map` (the map, compiled) and `delay_map` (around
+a queue of the user's), `sweeps`, `newton` and `saturation` (the steps), `fixed_point` (the solver),
+`equilibrium` (what it found), `stability` and `critical` (where it ends). `performance` says what a
+fleet delivers. On top of that `placement` searches mixes, `multiperiod` paths of them, `fallback`
+mixes for the traffic of `robust` and `transient`, and `planning` counts slots, bytes and
+milliseconds. Where nodes of a tier differ, `cells` has their sizes, `dispersed` what follows, and
+`live` the fleet that sees backlogs.
+"""
 
 from edgegym.analytic.association import Association, association_law, nearest_association
 from edgegym.analytic.cells import CellSizes, cell_size_moments

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.quadrature import FINE_NODES, law, moments, rule
+from edgegym.analytic.arguments import LONGEST_S, check_network, checked_wait
+from edgegym.analytic.cost_integrals import law, moments
+from edgegym.analytic.quadrature import FINE_NODES, rule
 from edgegym.jit import kernel
-from edgegym.world.network import TieredNetwork, checked_numbers, checked_whole
+from edgegym.world.network import TieredNetwork, checked_whole
 
 FloatArray = NDArray[np.float64]
 
 _MOST_NODES = 1000
-_LONGEST_S = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,25 +44,6 @@ def type_costs(net: TieredNetwork, wait_s: FloatArray) -> FloatArray:
     if net.servable is not None:
         costs = np.where(net.servable, costs, np.inf)
     return np.ascontiguousarray(costs.T)
-
-
-def check_network(net: object) -> None:
-    """Refuse what is no network."""
-    if not isinstance(net, TieredNetwork):
-        raise TypeError(f"net is {net!r}: must be a TieredNetwork")
-
-
-def checked_wait(net: TieredNetwork, wait_s: ArrayLike, name: str = "wait_s") -> FloatArray:
-    """Return advertised waits as float64 ``[S]``, or say what is wrong with them."""
-    check_network(net)
-    wait = checked_numbers(name, wait_s, "[S]")
-    if wait.shape != (net.num_profiles,):
-        raise ValueError(
-            f"{name} has shape {wait.shape}: must be [S] with shape ({net.num_profiles},)"
-        )
-    if not (np.isfinite(wait).all() and (wait >= 0).all()):
-        raise ValueError(f"{name} is {wait}: advertised waits must be finite and at least 0")
-    return wait
 
 
 @kernel
@@ -122,8 +104,8 @@ def association_law(net: TieredNetwork, wait_s: ArrayLike, nodes: int = FINE_NOD
     """
     nodes = checked_whole("nodes", nodes, 2, _MOST_NODES)
     wait = checked_wait(net, wait_s)
-    if wait.max() > _LONGEST_S:
-        raise ValueError(f"wait_s is {wait}: advertised waits must be at most {_LONGEST_S:g}")
+    if wait.max() > LONGEST_S:
+        raise ValueError(f"wait_s is {wait}: advertised waits must be at most {LONGEST_S:g}")
     return cost_association(net, wait, nodes)
 
 

@@ -26,9 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.analytic.association import check_network, type_costs
-from edgegym.analytic.equilibrium import Equilibrium
-from edgegym.analytic.performance import _check_belongs
+from edgegym.analytic.association import type_costs
+from edgegym.analytic.equilibrium import Equilibrium, check_solved_for
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
 
@@ -328,6 +327,5 @@ def cell_size_moments(net: TieredNetwork, eq: Equilibrium) -> CellSizes:
     TypeError
         If `net` is no network or `eq` no equilibrium.
     """
-    check_network(net)
-    _check_belongs(net, eq)
+    check_solved_for(net, eq)
     return cells_at_costs(net, advertised_costs(net, eq))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import Association, checked_wait, type_costs
-from edgegym.analytic.performance import checked_target
+from edgegym.analytic.arguments import checked_target, checked_wait
+from edgegym.analytic.association import Association, type_costs
 from edgegym.world.network import TieredNetwork
 
 FloatArray = NDArray[np.float64]

@@ -3,10 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.analytic.association import FINE_NODES, nearest_density, type_costs
-from edgegym.analytic.cumulative import build_pieces, fitting_by_limit
+from edgegym.analytic.association import nearest_density, type_costs
+from edgegym.analytic.cost_integrals import covered
+from edgegym.analytic.deadline_integrals import fitting_by_limit
 from edgegym.analytic.equilibrium import Equilibrium
-from edgegym.analytic.quadrature import covered, rule
+from edgegym.analytic.pieces import build_pieces
+from edgegym.analytic.quadrature import FINE_NODES, rule
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
 

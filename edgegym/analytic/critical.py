@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from edgegym.analytic.association import check_network
+from edgegym.analytic.arguments import check_network
 from edgegym.analytic.grouping import build_tiers
 from edgegym.analytic.saturation import first_saturation, serving_tiers
 from edgegym.analytic.tier_map import Tiers

@@ -9,6 +9,7 @@ or more load than slots) the answer is continued by the excess load.
 import numpy as np
 from numpy.typing import NDArray
 
+from edgegym.analytic.cost_integrals import law
 from edgegym.analytic.newton import (
     CONVERGED,
     FAILED,
@@ -16,7 +17,6 @@ from edgegym.analytic.newton import (
     OVERLOADED,
     newton_step,
 )
-from edgegym.analytic.quadrature import law
 from edgegym.analytic.queue_models import CheckedQueue
 from edgegym.analytic.sweeps import QUEUED
 from edgegym.analytic.tier_map import Tiers, from_wait, to_wait, wait_slope

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network
+from edgegym.analytic.arguments import checked_target
 from edgegym.analytic.cells import CellSizes, NodeCells, Rings, advertised_costs, node_cells
-from edgegym.analytic.equilibrium import Equilibrium
+from edgegym.analytic.equilibrium import Equilibrium, check_solved_for
 from edgegym.analytic.load_spread import tilted_square, unit_scale, weibull_shape
-from edgegym.analytic.performance import _check_belongs, checked_target
+from edgegym.analytic.queue_models import ErlangC
 from edgegym.analytic.queueing import delay_probability
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
@@ -216,13 +216,14 @@ def evaluate_dispersed(
     ------
     ValueError
         If the target is negative or has another shape, or `eq` has the shape or the loads of
-        another network.
+        another network, or another queue module than :class:`ErlangC`.
     TypeError
         If `net` is no network or `eq` no equilibrium.
     """
-    check_network(net)
+    check_solved_for(net, eq)
     target = checked_target(net, ttft_target_s)
-    _check_belongs(net, eq)
+    if not isinstance(eq.queue, ErlangC):
+        raise ValueError(f"eq.queue is {eq.queue!r}: must be ErlangC(), by which nodes wait here")
     costs = advertised_costs(net, eq)
     tiers, types = net.num_profiles, net.num_types
     mean, product = np.zeros((tiers, types)), np.zeros((tiers, types, types))

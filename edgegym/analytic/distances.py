@@ -7,17 +7,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic import cumulative
 from edgegym.analytic.association import (
     Association,
-    check_network,
-    checked_wait,
     cost_association,
     nearest_association,
     nearest_density,
     type_costs,
 )
-from edgegym.analytic.equilibrium import Equilibrium
+from edgegym.analytic.distance_integrals import (
+    cumulative_shares,
+    relative_density,
+    share_quantiles,
+)
+from edgegym.analytic.equilibrium import Equilibrium, assumed_wait
+from edgegym.analytic.pieces import Pieces, all_panel_sums, build_pieces
 from edgegym.world.network import TieredNetwork, checked_numbers, checked_whole
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +42,7 @@ class _PairLaw(Protocol):
 class _CostLaw:
     """Requests go to the node of least cost: each tier's law depends on all tiers' costs."""
 
-    pieces: cumulative.Pieces
+    pieces: Pieces
     upto: FloatArray
     alpha: float
 
@@ -47,8 +50,8 @@ class _CostLaw:
     def at(cls, net: TieredNetwork, wait_s: FloatArray) -> "_CostLaw":
         cost = type_costs(net, wait_s)
         density = np.tile(net.tier_density, (len(cost), 1))
-        pieces = cumulative.build_pieces(cost, density, net.radio_xi, net.radio_alpha)
-        return cls(pieces, cumulative.all_panel_sums(pieces), net.radio_alpha)
+        pieces = build_pieces(cost, density, net.radio_xi, net.radio_alpha)
+        return cls(pieces, all_panel_sums(pieces), net.radio_alpha)
 
     def _empty(self, count: int) -> FloatArray:
         types, tiers = self.pieces.cost.shape
@@ -56,18 +59,18 @@ class _CostLaw:
 
     def density(self, r_km: FloatArray) -> FloatArray:
         result = self._empty(len(r_km))
-        cumulative.relative_density(self.pieces, self.upto, self._radio(r_km), result)
+        relative_density(self.pieces, self.upto, self._radio(r_km), result)
         tier_density = self.pieces.density.T
         return 2.0 * math.pi * tier_density * r_km[:, None, None] * result
 
     def cdf(self, r_km: FloatArray) -> FloatArray:
         result = self._empty(len(r_km))
-        cumulative.cumulative_shares(self.pieces, self.upto, self._radio(r_km), result)
+        cumulative_shares(self.pieces, self.upto, self._radio(r_km), result)
         return result
 
     def quantile(self, shares: FloatArray) -> FloatArray:
         result = self._empty(len(shares))
-        cumulative.share_quantiles(self.pieces, self.upto, shares, result)
+        share_quantiles(self.pieces, self.upto, shares, result)
         return (result / self.pieces.xi) ** (1.0 / self.alpha)
 
     def _radio(self, r_km: FloatArray) -> FloatArray:
@@ -137,8 +140,8 @@ class DistanceLaw:
         ValueError
             If a distance is out of range.
         """
-        distance, shape = _checked_distances(r_km)
-        return self._spread(self._law.density(distance), shape)
+        distance = _checked_distances("r_km", r_km)
+        return self._spread(self._law.density(distance.ravel()), distance.shape)
 
     def cdf(self, r_km: ArrayLike) -> FloatArray:
         """Return the probability that each pair's distance is at most `r_km`.
@@ -158,8 +161,8 @@ class DistanceLaw:
         ValueError
             If a distance is out of range.
         """
-        distance, shape = _checked_distances(r_km)
-        return self._spread(self._law.cdf(distance), shape)
+        distance = _checked_distances("r_km", r_km)
+        return self._spread(self._law.cdf(distance.ravel()), distance.shape)
 
     def quantile(self, share: ArrayLike) -> FloatArray:
         """Return the distance in km that this share of each pair's requests does not exceed.
@@ -232,11 +235,11 @@ class DistanceLaw:
         return np.where(self._weight > 0, pairs * self._weight, 0.0).sum(axis=(-2, -1))
 
 
-def _checked_distances(r_km: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
-    distance = checked_numbers("r_km", r_km, "[...]")
+def _checked_distances(name: str, value: ArrayLike) -> FloatArray:
+    distance = checked_numbers(name, value, "[...]")
     if not ((distance >= 0) & (distance <= _FARTHEST_KM)).all():
-        raise ValueError(f"r_km is {r_km!r}: must be finite and at least 0, at most 1e12")
-    return distance.ravel(), distance.shape
+        raise ValueError(f"{name} is {value!r}: must be finite and at least 0, at most 1e12")
+    return distance
 
 
 def _checked_shares(share: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
@@ -277,12 +280,8 @@ def distance_law(net: TieredNetwork, wait_s: "Equilibrium | ArrayLike") -> Dista
     TypeError
         If `net` is no network.
     """
-    check_network(net)
-    if isinstance(wait_s, Equilibrium):
-        wait = checked_wait(net, wait_s.assumed_wait_s)
-        nearest = wait_s.policy == "nearest"
-    else:
-        wait, nearest = checked_wait(net, wait_s), False
+    wait = assumed_wait(net, wait_s)
+    nearest = isinstance(wait_s, Equilibrium) and wait_s.policy == "nearest"
     association, law = _nearest_parts(net) if nearest else _cost_parts(net, wait)
     joint = association.probability * net.type_probabilities
     used = joint > 0
@@ -335,15 +334,11 @@ def decision_boundary(
     TypeError
         If `net` is no network.
     """
-    check_network(net)
-    given = np.zeros(net.num_profiles) if wait_s is None else wait_s
-    wait = checked_wait(net, given.assumed_wait_s if isinstance(given, Equilibrium) else given)
+    wait = assumed_wait(net, wait_s)
     q = checked_whole("request_type", request_type, 0, net.num_types - 1)
     own = checked_whole("profile", profile, 0, net.num_profiles - 1)
     other = checked_whole("rival", rival, 0, net.num_profiles - 1)
-    distance = checked_numbers("distance_km", distance_km, "[...]")
-    if not ((distance >= 0) & (distance <= _FARTHEST_KM)).all():
-        raise ValueError(f"distance_km is {distance_km!r}: must be from 0 to 1e12")
+    distance = _checked_distances("distance_km", distance_km)
     if not net.can_serve[[own, other], q].any():
         raise ValueError(f"servable[[{own}, {other}], {q}] is false: neither profile may serve it")
     if not net.can_serve[own, q]:

@@ -7,16 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic import fixed_point
-from edgegym.analytic.association import (
-    association_probability,
-    check_network,
-    checked_wait,
-    nearest_association,
-)
+from edgegym.analytic.arguments import check_network, checked_wait
+from edgegym.analytic.association import association_probability, nearest_association
 from edgegym.analytic.grouping import spread_to_profiles, spread_to_tiers
-from edgegym.analytic.maps import build_map
 from edgegym.analytic.queue_models import CheckedQueue, ErlangC, QueueModel
-from edgegym.analytic.queueing import delay_probability
+from edgegym.analytic.queueing import node_queue
+from edgegym.analytic.solver_map import build_map
 from edgegym.jit import kernel
 from edgegym.world.network import (
     TieredNetwork,
@@ -104,19 +100,55 @@ class Equilibrium:
         return np.isfinite(self.mean_wait_s)
 
 
+def check_solved_for(net: TieredNetwork, eq: Equilibrium) -> None:
+    """Refuse what is no equilibrium of a network, by its shape and its loads.
+
+    Raises
+    ------
+    ValueError
+        If `eq` has the shape or the loads of another network.
+    TypeError
+        If `net` is no network or `eq` no equilibrium.
+    """
+    check_network(net)
+    if not isinstance(eq, Equilibrium):
+        raise TypeError(f"eq is {eq!r}: must be an Equilibrium")
+    if eq.association.shape != net.prefill_s.shape:
+        raise ValueError(
+            f"eq.association has shape {eq.association.shape}: "
+            f"must be that of the network, {net.prefill_s.shape}"
+        )
+    per_km2 = net.request_intensity * (eq.association * net.type_probabilities)
+    offered = (per_km2 * net.occupancy_s).sum(axis=1)
+    carried = net.tier_density * eq.utilization * net.concurrency
+    if not np.allclose(carried, offered, rtol=1e-6, atol=0.0):
+        raise ValueError(
+            f"eq.utilization is {eq.utilization}: the network's tiers have other loads; "
+            "eq must be solved for this network"
+        )
+
+
+def assumed_wait(net: TieredNetwork, wait_s: "Equilibrium | ArrayLike | None") -> FloatArray:
+    """Return the waits that routing acts on ``[S]``: an equilibrium's, those given, or none.
+
+    Raises
+    ------
+    ValueError
+        If waits have another shape or are negative or not finite.
+    TypeError
+        If `net` is no network.
+    """
+    check_network(net)
+    if wait_s is None:
+        return np.zeros(net.num_profiles)
+    return checked_wait(net, wait_s.assumed_wait_s if isinstance(wait_s, Equilibrium) else wait_s)
+
+
 @kernel
 def _queues(rate, load, slots, wait_scale, wait, waiting):
     """Fill mean waits and probabilities of waiting of queues with these rates and loads."""
     for s in range(rate.size):
-        if rate[s] <= 0.0:
-            wait[s] = 0.0
-            waiting[s] = 0.0
-        elif load[s] >= slots[s]:
-            wait[s] = np.inf
-            waiting[s] = 1.0
-        else:
-            waiting[s] = delay_probability(slots[s], load[s])[0]
-            wait[s] = wait_scale * (load[s] / rate[s]) * waiting[s] / (slots[s] - load[s])
+        wait[s], waiting[s], _ = node_queue(slots[s], rate[s], load[s], wait_scale)
 
 
 def _called_queues(

@@ -12,8 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network
-from edgegym.analytic.performance import checked_target
+from edgegym.analytic.arguments import check_network, checked_target
 from edgegym.analytic.placement.exchange import Exchange
 from edgegym.analytic.placement.optimize import (
     checked_reach,

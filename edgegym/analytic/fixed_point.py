@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgegym.analytic.maps import ErlangMap, Rule, SolverMap
 from edgegym.analytic.newton import CONVERGED, FAILED, OVERLOADED
 from edgegym.analytic.saturation import near_saturation
+from edgegym.analytic.solver_map import ErlangMap, Rule, SolverMap
 from edgegym.analytic.tier_map import Tiers
 
 FloatArray = NDArray[np.float64]

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network, type_costs
+from edgegym.analytic.arguments import check_network, checked_target
+from edgegym.analytic.association import type_costs
 from edgegym.analytic.cells import cells_at_costs
 from edgegym.analytic.critical import lp_intensity
 from edgegym.analytic.live_iteration import (
@@ -34,7 +35,6 @@ from edgegym.analytic.live_iteration import (
     with_more_levels,
 )
 from edgegym.analytic.load_spread import equal_parts
-from edgegym.analytic.performance import checked_target
 from edgegym.world.network import TieredNetwork, checked_number, checked_numbers, checked_whole
 
 FloatArray = NDArray[np.float64]

@@ -5,22 +5,21 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network
+from edgegym.analytic.arguments import check_network, checked_target
 from edgegym.analytic.path_problem import Counts, PathPlan, PathProblem
 from edgegym.analytic.path_search import PathEnumeration, PathExchange
-from edgegym.analytic.performance import checked_target
 from edgegym.analytic.placement.objective import CoverageObjective
 from edgegym.analytic.placement.search import check_report
 from edgegym.world.network import (
     TieredNetwork,
     checked_choice,
     checked_number,
-    checked_numbers,
+    checked_wholes,
 )
 
 IntArray = NDArray[np.int64]
 
-_MOST_BYTES = 1e18
+_MOST_BYTES = 10**18
 _MOST_NODES = 10**6
 
 
@@ -122,22 +121,19 @@ def _strategy(method: "str | PathExchange | PathEnumeration") -> PathExchange | 
 
 
 def _checked_counts(value: ArrayLike, size: int) -> Counts:
-    counts = checked_numbers("start_counts", value, "[S]")
-    whole = counts.shape == (size,) and ((counts >= 0) & (counts == np.floor(counts))).all()
-    if not whole or not 1 <= counts.sum() <= _MOST_NODES:
+    counts = checked_wholes("start_counts", value, "[S]", 1, 0, _MOST_NODES)
+    if counts.shape != (size,) or not 1 <= counts.sum() <= _MOST_NODES:
         raise ValueError(
-            f"start_counts is {value!r}: must be {size} whole numbers of nodes, one per profile, "
-            f"of at least 0 and together from 1 to {_MOST_NODES}"
+            f"start_counts is {value!r}: must be [S] numbers of nodes, one for each of {size} "
+            f"profiles, together from 1 to {_MOST_NODES}"
         )
-    return tuple(int(count) for count in counts)
+    return tuple(counts.tolist())
 
 
 def _checked_prices(value: ArrayLike, size: int) -> IntArray:
-    prices = checked_numbers("move_bytes", value, "[S, S]")
-    fine = prices.shape == (size, size) and ((prices >= 0) & (prices <= _MOST_BYTES)).all()
-    if not fine or not (prices == np.floor(prices)).all() or np.diag(prices).any():
+    prices = checked_wholes("move_bytes", value, "[S, S]", 2, 0, _MOST_BYTES)
+    if prices.shape != (size, size) or np.diag(prices).any():
         raise ValueError(
-            f"move_bytes is {value!r}: must be whole bytes of at least 0, [S, S] = "
-            f"({size}, {size}), with a diagonal of zeros"
+            f"move_bytes is {value!r}: must be [S, S] = ({size}, {size}), with a diagonal of zeros"
         )
-    return prices.astype(np.int64)
+    return prices

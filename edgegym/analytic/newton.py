@@ -49,6 +49,26 @@ def _solve_in_place(matrix, vector):
 
 
 @kernel
+def _solved(gap, jacobian, direction):
+    """Fill Newton's direction, changing the Jacobian; return False if there is none."""
+    for s in range(gap.size):
+        direction[s] = -gap[s]
+    if not _solve_in_place(jacobian, direction):
+        return False
+    total = 0.0
+    for s in range(gap.size):
+        total += direction[s]
+    return np.isfinite(total)
+
+
+@kernel
+def _copy(source, target):
+    """Copy a vector: a loop compiles much faster than the assignment of a slice."""
+    for s in range(source.size):
+        target[s] = source[s]
+
+
+@kernel
 def _stepped(wait, step, unit, knee):
     """Return the wait after a Newton step, made in y instead where it would fall to 0 or below.
 
@@ -64,8 +84,8 @@ def _stepped(wait, step, unit, knee):
 @kernel
 def newton_step(tiers, wait, gap, jacobian, moved):
     """Fill `moved` with the waits after a full Newton step; leave it if there is none."""
-    direction = -gap
-    if not _solve_in_place(jacobian, direction) or not np.isfinite(direction.sum()):
+    direction = np.empty(gap.size)
+    if not _solved(gap, jacobian, direction):
         return
     for s in range(wait.size):
         moved[s] = _stepped(wait[s], direction[s], tiers.unit[s], tiers.knee[s])
@@ -112,13 +132,12 @@ def newton(tiers, wait, points, weights, tolerance, floor, steps):
         else:
             accepted = trial_size < (1.0 - 0.1 * length) * size or trial_residual <= tolerance
         if accepted:
-            base[:] = trial
+            _copy(trial, base)
             size, residual = trial_size, trial_residual
             overloaded = residual == np.inf and size <= OVERLOAD_TOLERANCE
             if used == steps or residual <= floor or overloaded:
                 break
-            direction[:] = -gap
-            if not _solve_in_place(jacobian, direction) or not np.isfinite(direction.sum()):
+            if not _solved(gap, jacobian, direction):
                 break
             used += 1
             length = 1.0
@@ -130,7 +149,7 @@ def newton(tiers, wait, points, weights, tolerance, floor, steps):
             halvings += 1
         for s in range(count):
             trial[s] = _stepped(base[s], length * direction[s], tiers.unit[s], tiers.knee[s])
-    wait[:] = base
+    _copy(base, wait)
     if residual <= tolerance:
         return CONVERGED, residual, used
     if residual == np.inf and size <= OVERLOAD_TOLERANCE:
@@ -177,7 +196,7 @@ def polish(tiers, wait, points, weights, slope_points, slope_weights, tolerance,
         if not trial_residual < 0.3 * residual:
             break
         residual = trial_residual
-        wait[:] = trial
+        _copy(trial, wait)
         if residual <= 1e-14 or used == steps:
             break
         evaluate_map(tiers, wait, slope_points, slope_weights, rough_gap, jacobian)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network, cost_association, nearest_association
+from edgegym.analytic.arguments import LONGEST_S, checked_open_share, checked_target
+from edgegym.analytic.association import cost_association, nearest_association
 from edgegym.analytic.coverage import pair_coverage, pair_ttft_cdf
-from edgegym.analytic.equilibrium import Equilibrium
-from edgegym.world.network import TieredNetwork, checked_number, checked_numbers
+from edgegym.analytic.equilibrium import Equilibrium, check_solved_for
+from edgegym.world.network import TieredNetwork, checked_numbers
 
 FloatArray = NDArray[np.float64]
-
-_LONGEST_S = 1e12
 
 
 def wait_tail(eq: Equilibrium) -> tuple[FloatArray, FloatArray]:
@@ -22,21 +21,6 @@ def wait_tail(eq: Equilibrium) -> tuple[FloatArray, FloatArray]:
     Unstable tiers have delay 1 and decay 0: their wait exceeds everything.
     """
     return eq.erlang_c, eq.wait_decay_per_s
-
-
-def checked_target(net: TieredNetwork, ttft_target_s: ArrayLike) -> FloatArray:
-    """Return the TTFT target per type ``[Q]``, or say what is wrong with it."""
-    target = checked_numbers("ttft_target_s", ttft_target_s, "[Q] or one for all")
-    if target.shape not in ((), (net.num_types,)):
-        raise ValueError(
-            f"ttft_target_s has shape {target.shape}: must be a number or [Q] = ({net.num_types},)"
-        )
-    if not ((target >= 0) & (target <= _LONGEST_S)).all():
-        raise ValueError(
-            f"ttft_target_s is {ttft_target_s}: must be finite and at least 0, "
-            f"at most {_LONGEST_S:g}"
-        )
-    return np.broadcast_to(target, (net.num_types,)).copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +129,7 @@ class Performance:
         return np.divide(saved, cold, out=saved, where=~(cold <= 0))
 
     def _by_profile(self, pairs: FloatArray) -> FloatArray:
-        shares = self._net.type_probabilities
-        # A pair that never occurs may have an infinite TTFT.
-        occurs = (self._pairs.probability > 0) & (shares > 0)
-        total = np.where(occurs, pairs, 0.0) @ shares
+        total = _over_types(np.where(self._pairs.probability > 0, pairs, 0.0), self._net)
         used = self.profile_share > 0
         return np.divide(total, self.profile_share, out=np.full(len(used), np.nan), where=used)
 
@@ -173,7 +154,7 @@ class Performance:
         ValueError
             If `epsilon` is not between 0 and 1.
         """
-        epsilon = _checked_share("epsilon", epsilon)
+        epsilon = checked_open_share("epsilon", epsilon)
         delay, decay = wait_tail(self._eq)
         with np.errstate(divide="ignore", invalid="ignore"):
             rare = np.where(delay > epsilon, np.log(delay / epsilon) / decay, 0.0)
@@ -251,9 +232,9 @@ class Performance:
         times = checked_numbers("times_s", times_s, "[T]")
         if times.ndim != 1:
             raise ValueError(f"times_s has shape {times.shape}: must be [T]")
-        if not ((times >= 0) & (times <= _LONGEST_S)).all():
+        if not ((times >= 0) & (times <= LONGEST_S)).all():
             raise ValueError(
-                f"times_s is {times_s!r}: must be finite and at least 0, at most {_LONGEST_S:g}"
+                f"times_s is {times_s!r}: must be finite and at least 0, at most {LONGEST_S:g}"
             )
         return pair_ttft_cdf(self._net, self._eq, times, *wait_tail(self._eq))
 
@@ -275,7 +256,7 @@ class Performance:
         ValueError
             If `reliability` is not between 0 and 1.
         """
-        return _ttft_quantile(self._net, self._eq, _checked_share("reliability", reliability))
+        return _ttft_quantile(self._net, self._eq, checked_open_share("reliability", reliability))
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,11 +270,10 @@ class _Pairs:
     """Mean TTFT times probability; 0 where that is."""
 
 
-def _checked_share(name: str, value: float) -> float:
-    share = checked_number(name, value, 0.0, 1.0, strict=True)
-    if share == 1.0:
-        raise ValueError(f"{name} is 1.0: must be less than 1")
-    return share
+def _over_types(values: FloatArray, net: TieredNetwork) -> FloatArray:
+    """Return the mean over the last axis, the types; those that never occur may be infinite."""
+    shares = net.type_probabilities
+    return np.asarray(np.where(shares > 0, values, 0.0) @ shares)
 
 
 def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> float:
@@ -315,25 +295,6 @@ def _ttft_quantile(net: TieredNetwork, eq: Equilibrium, reliability: float) -> f
         if high > 1e15:  # within rounding of a share that is never reached
             return math.inf
     return root_scalar(shortfall, bracket=(low, high), xtol=1e-13, rtol=1e-13).root
-
-
-def _check_belongs(net: TieredNetwork, eq: Equilibrium) -> None:
-    """Refuse an equilibrium whose loads are not those of the network."""
-    if not isinstance(eq, Equilibrium):
-        raise TypeError(f"eq is {eq!r}: must be an Equilibrium")
-    if eq.association.shape != net.prefill_s.shape:
-        raise ValueError(
-            f"eq.association has shape {eq.association.shape}: "
-            f"must be that of the network, {net.prefill_s.shape}"
-        )
-    per_km2 = net.request_intensity * (eq.association * net.type_probabilities)
-    offered = (per_km2 * net.occupancy_s).sum(axis=1)
-    carried = net.tier_density * eq.utilization * net.concurrency
-    if not np.allclose(carried, offered, rtol=1e-6, atol=0.0):
-        raise ValueError(
-            f"eq.utilization is {eq.utilization}: the network's tiers have other loads; "
-            "eq must be solved for this network"
-        )
 
 
 def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> Performance:
@@ -362,9 +323,8 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     TypeError
         If `net` is no network or `eq` no equilibrium.
     """
-    check_network(net)
+    check_solved_for(net, eq)
     target = checked_target(net, ttft_target_s)
-    _check_belongs(net, eq)
     law = (
         nearest_association(net)
         if eq.policy == "nearest"
@@ -384,7 +344,7 @@ def evaluate(net: TieredNetwork, eq: Equilibrium, ttft_target_s: ArrayLike) -> P
     return Performance(
         coverage=float((coverage @ net.type_probabilities).sum()),
         coverage_no_queue=float((no_queue @ net.type_probabilities).sum()),
-        mean_ttft_s=math.inf if lost > 0 else float((ttft[used] * weight[used]).sum()),
+        mean_ttft_s=math.inf if lost > 0 else _over_types(ttft.sum(axis=0), net).item(),
         mean_distance_km=distance / (1.0 - lost) if lost < 1 else 0.0,
         conditional_mean_distance_km=law.mean_distance_km,
         expected_hit_tokens=float((share * net.hit_tokens).sum()),

@@ -1,4 +1,4 @@
-"""Integrals over the cost of the best tier, one request type at a time (compiled).
+"""Pieces of the cost of the best tier, and rules to integrate over them (compiled).
 
 Every function here works on one request type: ``cost[t]`` is the part of the cost that does not
 depend on distance (prefill plus advertised wait), infinite where tier t may not serve the type, and
@@ -68,8 +68,8 @@ def sorted_tiers(cost, density, order):
 
 
 @kernel
-def means(j_from, step, active, order, cost, density, xi, power, mean, slope):
-    """Fill m_t and m_t' of the first `active` tiers at ``j_from + step``; return the sum of m_t.
+def means(j_from, step, active, order, cost, density, xi, power, slope):
+    """Fill m_t' of the first `active` tiers at ``j_from + step``; return the sum of m_t.
 
     The two parts of j are kept apart, so that a step far below ``j_from`` is not lost to rounding.
     """
@@ -78,21 +78,19 @@ def means(j_from, step, active, order, cost, density, xi, power, mean, slope):
         t = order[k]
         beyond = (j_from - cost[t]) + step
         if beyond <= _NEAREST:
-            mean[k] = 0.0
             slope[k] = 0.0
             continue
         scaled = beyond / xi
         if power != 1.0:
             scaled = math.exp(power * math.log(scaled))  # a third faster than the power function
         value = math.pi * density[t] * scaled
-        mean[k] = value
         slope[k] = power * value / beyond
         total += value
     return total
 
 
 @kernel
-def tail_length(start, most, active, order, cost, density, xi, power, mean, slope):
+def tail_length(start, most, active, order, cost, density, xi, power, slope):
     """Return how far beyond `start`, where it is less, the sum of m_t has passed `most`.
 
     A length, not a cost: where radio is tiny beside prefill, adding it to the cost would lose it.
@@ -106,7 +104,7 @@ def tail_length(start, most, active, order, cost, density, xi, power, mean, slop
     # the sum, which is convex in that of the length, so that no step goes too far. A fixed number
     # of steps keeps the result a smooth function of the costs.
     for _ in range(3):
-        total = means(start, length, active, order, cost, density, xi, power, mean, slope)
+        total = means(start, length, active, order, cost, density, xi, power, slope)
         gradient = 0.0
         for k in range(active):
             gradient += slope[k]
@@ -117,7 +115,7 @@ def tail_length(start, most, active, order, cost, density, xi, power, mean, slop
 
 
 @kernel
-def _piece(start, gap, active, order, cost, density, xi, power, mean, slope):
+def _length_and_mass(start, gap, active, order, cost, density, xi, power, slope):
     """Return the length of a piece up to the tail's cut, 0 if there is none, and its probability.
 
     The piece begins at cost `start` and is `gap` long. Its probability is known exactly, which
@@ -125,32 +123,33 @@ def _piece(start, gap, active, order, cost, density, xi, power, mean, slope):
     """
     if gap <= 0.0:
         return 0.0, 0.0
-    before = means(start, 0.0, active, order, cost, density, xi, power, mean, slope)
+    before = means(start, 0.0, active, order, cost, density, xi, power, slope)
     if before >= _TAIL:
         return 0.0, 0.0
-    length = tail_length(start, _TAIL, active, order, cost, density, xi, power, mean, slope)
+    length = tail_length(start, _TAIL, active, order, cost, density, xi, power, slope)
     if length <= gap:  # what the cut leaves is below rounding, and belongs to this piece
         return length, math.exp(-before)
-    after = means(start, gap, active, order, cost, density, xi, power, mean, slope)
+    after = means(start, gap, active, order, cost, density, xi, power, slope)
     return gap, math.exp(-before) - math.exp(-after)
 
 
 @kernel
 def _intensities(
-    start, length, active, order, cost, density, xi, power, points, weights, slope, weight
+    start, length, active, order, cost, density, xi, power, points, weights, slopes, weight
 ):
     """Fill m_t' at a piece's points, ``[active, n]``, and the rule's weight times exp(-sum m_t).
 
     Tier by tier over all points, which the compiler turns into vector instructions.
     """
-    weight[:] = 0.0
+    for i in range(points.size):
+        weight[i] = 0.0
     for k in range(active):
         t = order[k]
         offset = start - cost[t]
         nodes = math.pi * density[t]
         if power == 1.0:
             for i in range(points.size):
-                slope[k, i] = nodes / xi
+                slopes[k, i] = nodes / xi
                 weight[i] += nodes / xi * (offset + points[i] * length)
             continue
         for i in range(points.size):
@@ -158,246 +157,57 @@ def _intensities(
             near = beyond <= _NEAREST
             safe = 1.0 if near else beyond
             value = 0.0 if near else nodes * fast_power(safe / xi, power)
-            slope[k, i] = power * value / safe
+            slopes[k, i] = power * value / safe
             weight[i] += value
     for i in range(points.size):
         weight[i] = weights[i] * length * fast_exp(-weight[i])
 
 
+@kernel
+def weigh_piece(
+    start, gap, active, order, cost, density, xi, power, points, weights, slope, slopes, weight
+):
+    """Fill what the integrals over a piece of costs need; return its length and probability.
+
+    Parameters
+    ----------
+    start, gap : float
+        The piece begins at this cost and ends there plus `gap` (infinite for the last one), or
+        where what is left is below rounding.
+    active : int
+        So many tiers compete in it, the first of `order`.
+    order : int64 [S]
+        From :func:`sorted_tiers`.
+    cost, density : float64 [S]
+    xi, power : float
+    points, weights : float64 [n]
+        From :func:`rule`.
+    slope : float64 [S]
+        Scratch.
+    slopes : float64 [S, n]
+        Out: m_t' of the active tiers at the points.
+    weight : float64 [n]
+        Out: the rule's weight times ``exp(-sum_t m_t)``.
+
+    Returns
+    -------
+    length, mass : float
+        Length, 0 if nothing is left there (then nothing is filled), and the probability that some
+        tier wins in the piece. The sum of ``weight * slopes`` over points and tiers is that
+        probability up to the rule's error: parts of it are to be scaled by the ratio.
+    """
+    length, mass = _length_and_mass(start, gap, active, order, cost, density, xi, power, slope)
+    if length > 0.0:
+        _intensities(
+            start, length, active, order, cost, density, xi, power, points, weights, slopes, weight
+        )
+    return length, mass
+
+
 @kernel(fastmath={"reassoc"})
-def _dot(a, b):
+def dot(a, b):
     """Return the sum of products, in an order that suits vector instructions."""
     total = 0.0
     for i in range(a.size):
         total += a[i] * b[i]
     return total
-
-
-@kernel
-def law(cost, density, xi, power, points, weights, share, cross):
-    """Fill the probability of each tier and, unless `cross` is empty, its derivatives.
-
-    Parameters
-    ----------
-    cost, density : float64 [S]
-        See the module.
-    xi, power : float
-        Radio coefficient and ``2 / alpha``.
-    points, weights : float64 [n]
-        From :func:`rule`.
-    share : float64 [S]
-        Out: probability that the tier serves the request.
-    cross : float64 [S, S] or [0, 0]
-        Out: for s != t the derivative of ``share[s]`` in ``cost[t]``; symmetric, diagonal 0. The
-        diagonal derivative is minus the sum of the row, as only cost differences matter. Infinite
-        derivatives (ties at alpha >= 4) come out large.
-    """
-    tiers = cost.size
-    order = np.empty(tiers, np.int64)
-    mean = np.empty(tiers)
-    slope = np.empty(tiers)
-    slopes = np.empty((tiers, points.size))
-    weight = np.empty(points.size)
-    product = np.empty(points.size)
-    part = np.empty(tiers)
-    with_cross = cross.size > 0
-    cross_part = np.zeros((tiers, tiers) if with_cross else (0, 0))
-    share[:] = 0.0
-    cross[:, :] = 0.0
-    count = sorted_tiers(cost, density, order)
-    for active in range(1, count + 1):
-        start = cost[order[active - 1]]
-        gap = cost[order[active]] - start if active < count else np.inf
-        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
-        if length <= 0.0:
-            continue
-        _intensities(
-            start,
-            length,
-            active,
-            order,
-            cost,
-            density,
-            xi,
-            power,
-            points,
-            weights,
-            slopes,
-            weight,
-        )
-        for k in range(active):
-            part[k] = _dot(weight, slopes[k])
-            if with_cross:
-                for i in range(points.size):
-                    product[i] = weight[i] * slopes[k, i]
-                for other in range(k):
-                    cross_part[k, other] = _dot(product, slopes[other])
-        found = part[:active].sum()
-        scale = mass / found if found > 0.0 else 0.0
-        for k in range(active):
-            share[order[k]] += scale * part[k]
-            if with_cross:
-                for other in range(k):
-                    value = scale * cross_part[k, other]
-                    cross[order[k], order[other]] += value
-                    cross[order[other], order[k]] += value
-
-
-@kernel
-def moments(cost, density, xi, power, points, weights, share, distance, radio):
-    """Fill the probability of each tier and the means of distance and radio cost on that event.
-
-    Parameters
-    ----------
-    cost, density, xi, power, points, weights
-        See :func:`law`.
-    share, distance, radio : float64 [S]
-        Out: P(s wins), E[r; s wins] in km and E[xi * r**alpha; s wins] in seconds.
-    """
-    tiers = cost.size
-    order = np.empty(tiers, np.int64)
-    mean = np.empty(tiers)
-    slope = np.empty(tiers)
-    slopes = np.empty((tiers, points.size))
-    weight = np.empty(points.size)
-    part = np.empty((tiers, 3))
-    share[:] = 0.0
-    distance[:] = 0.0
-    radio[:] = 0.0
-    count = sorted_tiers(cost, density, order)
-    for active in range(1, count + 1):
-        start = cost[order[active - 1]]
-        gap = cost[order[active]] - start if active < count else np.inf
-        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
-        if length <= 0.0:
-            continue
-        _intensities(
-            start,
-            length,
-            active,
-            order,
-            cost,
-            density,
-            xi,
-            power,
-            points,
-            weights,
-            slopes,
-            weight,
-        )
-        part[:active] = 0.0
-        for k in range(active):
-            t = order[k]
-            offset = start - cost[t]
-            area = power * math.pi * density[t]
-            for i in range(points.size):
-                won = weight[i] * slopes[k, i]
-                beyond = offset + points[i] * length
-                part[k, 0] += won
-                part[k, 1] += won * math.sqrt(slopes[k, i] * beyond / area)
-                part[k, 2] += won * beyond
-        found = part[:active, 0].sum()
-        scale = mass / found if found > 0.0 else 0.0
-        for k in range(active):
-            t = order[k]
-            share[t] += scale * part[k, 0]
-            distance[t] += scale * part[k, 1]
-            radio[t] += scale * part[k, 2]
-
-
-@kernel
-def _breaks(limit, delay, decay, count, order, cost, ends):
-    """Fill the costs between which coverage is smooth, in order; return how many there are.
-
-    The integrand jumps where a tier's slack ends, and may fall steeply just before.
-    """
-    size = 0
-    for k in range(count):
-        t = order[k]
-        ends[size] = cost[t]
-        ends[size + 1] = limit[t]
-        size += 2
-        if delay[t] > 1e-10 and decay[t] > 0.0:
-            ends[size] = limit[t] - 8.0 / decay[t]
-            size += 1
-    ends[:size] = np.sort(ends[:size])
-    return size
-
-
-@kernel
-def covered(cost, density, xi, power, points, weights, limit, delay, decay, fitting, reached):
-    """Fill the probability that each tier wins and its wait fits into what the cost leaves.
-
-    Parameters
-    ----------
-    cost, density, xi, power, points, weights
-        See :func:`law`.
-    limit : float64 [S]
-        Cost j up to which tier s has time left: its slack is ``limit[s] - j``.
-    delay, decay : float64 [S]
-        The wait of tier s exceeds w with probability ``delay * exp(-decay * w)``; an unstable tier
-        has delay 1 and decay 0, and so never fits.
-    fitting, reached : float64 [S]
-        Out: P(s wins with a wait of at most its slack), and P(s wins with slack left).
-    """
-    tiers = cost.size
-    order = np.empty(tiers, np.int64)
-    mean = np.empty(tiers)
-    slope = np.empty(tiers)
-    slopes = np.empty((tiers, points.size))
-    weight = np.empty(points.size)
-    late = np.empty(points.size)
-    part = np.empty((tiers, 2))
-    ends = np.empty(3 * tiers)
-    fitting[:] = 0.0
-    reached[:] = 0.0
-    count = sorted_tiers(cost, density, order)
-    size = _breaks(limit, delay, decay, count, order, cost, ends)
-    last = -np.inf
-    for k in range(count):
-        last = max(last, limit[order[k]])
-    active = 0
-    for i in range(size):
-        start = ends[i]
-        if start >= last:
-            break
-        while active < count and cost[order[active]] <= start:
-            active += 1
-        gap = ends[i + 1] - start if i + 1 < size else np.inf
-        if active == 0 or gap <= 0.0:
-            continue
-        length, mass = _piece(start, gap, active, order, cost, density, xi, power, mean, slope)
-        if length <= 0.0:
-            break
-        _intensities(
-            start,
-            length,
-            active,
-            order,
-            cost,
-            density,
-            xi,
-            power,
-            points,
-            weights,
-            slopes,
-            weight,
-        )
-        found = 0.0
-        for k in range(active):
-            t = order[k]
-            won = _dot(weight, slopes[k])
-            found += won
-            part[k, :] = 0.0
-            if limit[t] > start:
-                part[k, :] = won
-                if delay[t] > 0.0:
-                    left = limit[t] - start
-                    for i in range(points.size):
-                        slack = max(left - points[i] * length, 0.0)
-                        late[i] = delay[t] * fast_exp(-decay[t] * slack) * weight[i]
-                    part[k, 0] -= _dot(late, slopes[k])
-        scale = mass / found if found > 0.0 else 0.0
-        for k in range(active):
-            fitting[order[k]] += scale * part[k, 0]
-            reached[order[k]] += scale * part[k, 1]

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from edgegym.jit import kernel
 from edgegym.world.network import checked_number, checked_whole
 
@@ -35,6 +37,33 @@ def delay_probability(servers, load):
     below = 1.0 - rho * (1.0 - b)
     below_slope = (b - 1.0) / servers + rho * b_slope
     return b / below, (b_slope * below - b * below_slope) / (below * below)
+
+
+@kernel
+def node_queue(slots, rate, load, wait_scale):
+    """Return how long requests wait at one node [18]-[20].
+
+    Parameters
+    ----------
+    slots : int
+    rate, load : float
+        Requests/s, and slots in use on average: rate times mean occupancy.
+    wait_scale : float
+        ``(1 + scv) / 2`` of the service time (Allen-Cunneen).
+
+    Returns
+    -------
+    mean, waiting, decay : float
+        Mean wait in seconds, and the probability of waiting: the wait exceeds w with probability
+        ``waiting * exp(-decay * w)``. Infinite, 1 and 0 from saturation on; all 0 without requests.
+    """
+    if rate <= 0.0:
+        return 0.0, 0.0, 0.0
+    if load >= slots:
+        return np.inf, 1.0, 0.0
+    waiting = delay_probability(slots, load)[0]
+    mean = wait_scale * (load / rate) * waiting / (slots - load)
+    return mean, waiting, (slots - load) * rate / (load * wait_scale)
 
 
 def _checked(servers: int, load: float, name: str) -> tuple[int, float]:

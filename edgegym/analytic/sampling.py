@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network, checked_wait, type_costs
-from edgegym.analytic.equilibrium import Equilibrium
+from edgegym.analytic.arguments import check_network
+from edgegym.analytic.association import type_costs
+from edgegym.analytic.equilibrium import Equilibrium, assumed_wait
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork, checked_whole
 
@@ -122,11 +123,10 @@ def sample_association(
     check_network(net)
     count = checked_whole("n", n, 1, _MOST_SAMPLES)
     rng = np.random.default_rng(checked_whole("seed", seed, 0, _MOST_SEED))
-    given = np.zeros(net.num_profiles) if wait_s is None else wait_s
-    wait = checked_wait(net, given.assumed_wait_s if isinstance(given, Equilibrium) else given)
+    wait = assumed_wait(net, wait_s)
     radio_half = half = net.radio_alpha / 2.0
     costs = type_costs(net, wait)
-    if isinstance(given, Equilibrium) and given.policy == "nearest":
+    if isinstance(wait_s, Equilibrium) and wait_s.policy == "nearest":
         # Any cost that rises with the distance alone finds the nearest node.
         half = 1.0
         costs = np.where(np.isfinite(costs), 0.0, np.inf)

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from edgegym.analytic.association import check_network
-from edgegym.analytic.equilibrium import Equilibrium
+from edgegym.analytic.equilibrium import Equilibrium, check_solved_for
 from edgegym.analytic.grouping import spread_to_tiers
-from edgegym.analytic.maps import build_map
+from edgegym.analytic.solver_map import build_map
 from edgegym.analytic.tier_map import from_wait, wait_slope
 from edgegym.world.network import TieredNetwork
 
@@ -37,14 +36,7 @@ def damping_limit(net: TieredNetwork, eq: Equilibrium) -> float:
     TypeError
         If `net` is no network or `eq` no equilibrium.
     """
-    check_network(net)
-    if not isinstance(eq, Equilibrium):
-        raise TypeError(f"eq is {eq!r}: must be an Equilibrium")
-    if eq.association.shape != net.prefill_s.shape:
-        raise ValueError(
-            f"eq.association has shape {eq.association.shape}: "
-            f"must be that of the network, {net.prefill_s.shape}"
-        )
+    check_solved_for(net, eq)
     if eq.policy != "load_aware" or not (eq.converged and eq.stable):
         raise ValueError(
             f"eq has policy {eq.policy!r}, converged {eq.converged}, stable {eq.stable}: "

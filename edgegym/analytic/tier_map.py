@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgegym.analytic.quadrature import law
-from edgegym.analytic.queueing import delay_probability
+from edgegym.analytic.cost_integrals import law
+from edgegym.analytic.queueing import delay_probability, node_queue
 from edgegym.jit import kernel
 
 
@@ -75,10 +75,13 @@ def tier_loads(tiers, wait, points, weights, rate, load, rate_slope, load_slope)
     cost = np.empty(count)
     with_slope = rate_slope.size > 0
     cross = np.empty((count, count) if with_slope else (0, 0))
-    rate[:] = 0.0
-    load[:] = 0.0
-    rate_slope[:, :] = 0.0
-    load_slope[:, :] = 0.0
+    for s in range(count):
+        rate[s] = 0.0
+        load[s] = 0.0
+        if with_slope:
+            for t in range(count):
+                rate_slope[s, t] = 0.0
+                load_slope[s, t] = 0.0
     for q in range(tiers.shares.size):
         for s in range(count):
             cost[s] = tiers.prefill[q, s] + wait[s]
@@ -100,12 +103,7 @@ def tier_loads(tiers, wait, points, weights, rate, load, rate_slope, load_slope)
 @kernel
 def induced_wait(tiers, s, rate, load):
     """Return the mean wait [19] of tier `s`; infinite where it is unstable, 0 where unused."""
-    if rate <= 0.0:
-        return 0.0
-    if load >= tiers.slots[s]:
-        return np.inf
-    waiting = delay_probability(tiers.slots[s], load)[0]
-    return tiers.wait_scale * (load / rate) * waiting / (tiers.slots[s] - load)
+    return node_queue(tiers.slots[s], rate, load, tiers.wait_scale)[0]
 
 
 def knee_units(slots):

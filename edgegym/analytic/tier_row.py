@@ -64,7 +64,7 @@ def row_share(cost, density, xi, power, reach, s, points, weights):
     Parameters
     ----------
     cost, density : float64 [S]
-        As in :func:`edgegym.analytic.quadrature.law`, all densities above 0.
+        As in :func:`edgegym.analytic.cost_integrals.law`, all densities above 0.
     xi, power : float
         Radio coefficient and ``2 / alpha``.
     reach : float64 [S]

@@ -13,15 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.simulator import Fleet
+from edgegym.simulator.columns import NUM_REQUESTS, REQUEST_S_BITS, SLOTS
 from edgegym.simulator.search import grid_shape
-from edgegym.simulator.state import (
-    NUM_REQUESTS,
-    REQUEST_S_BITS,
-    SLOTS,
-    allocate,
-    pages_per_s,
-    to_ticks,
-)
+from edgegym.simulator.state import allocate, pages_per_s, to_ticks
 from edgegym.simulator.stream import USUAL_BLOCK_CAPACITY, RequestStream
 from edgegym.simulator.window import WindowStats
 from edgegym.world.compiled import ROUTER_KINDS, SERVICE_KINDS, WAIT_KINDS, World

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from edgegym.analytic import association_law, sample_association, solve_equilibrium
-from edgegym.analytic.association import FINE_NODES
+from edgegym.analytic.quadrature import FINE_NODES
 from edgegym.figures.scenario import paper_network, profile_names, type_names
 from edgegym.figures.spec import Caption, Effort, Figure, Report
 from edgegym.figures.style import BLUE, GREY, ORANGE

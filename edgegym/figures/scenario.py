@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.analytic import Equilibrium, Performance, evaluate, solve_equilibrium
+from edgegym.analytic.equilibrium import Policy
 from edgegym.world.network import TieredNetwork
 from edgegym.world.presets import preset
 
-Policy = Literal["load_aware", "queue_unaware", "nearest"]
-
-POLICIES: tuple[Policy, ...] = ("load_aware", "queue_unaware", "nearest")
+POLICIES: tuple[Policy, ...] = get_args(Policy)
 LONG = 1
 """Index of the long request type."""
 

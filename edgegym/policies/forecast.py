@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.interface.layout import DEMAND_EWMA_S
+from edgegym.world.network import checked_number
 
 FloatArray = NDArray[np.float64]
 
+_LARGEST = 1e9
 _SIGNALS = 3  # of the regression: middle mean, fast level, fast slope
 # Load is taken as at least this part of its mean: a quiet moment makes no pattern.
 _LEAST_LOAD = 0.05
@@ -59,9 +61,7 @@ class ForecastSettings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            if not (value > 0.0 and math.isfinite(value)):
-                raise ValueError(f"{field.name} is {value}: it must be positive and finite")
+            checked_number(field.name, getattr(self, field.name), 0.0, _LARGEST, strict=True)
 
 
 class ForecastState(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from edgegym.interface.layout import DEMAND_EWMA_S
 from edgegym.interface.neighbourhood import neighbourhood_length_km
 from edgegym.policies.base import CounterRandom
+from edgegym.world.network import checked_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from edgegym.policies.analytic import Target
     from edgegym.policies.view import FleetView
     from edgegym.world.scenario import Scenario
+
+_LARGEST = 1e9
 
 
 def holding_savings_s(scenario: "Scenario") -> "NDArray[np.float64]":
@@ -73,7 +76,7 @@ class LocalSettings:
     Raises
     ------
     ValueError
-        If a value is negative.
+        If a value is negative or not finite.
 
     Notes
     -----
@@ -89,8 +92,7 @@ class LocalSettings:
 
     def __post_init__(self) -> None:
         for field in ("prior_requests", "crowding", "mix_tolerance", "mix_weight", "hysteresis"):
-            if not getattr(self, field) >= 0.0:
-                raise ValueError(f"{field} is {getattr(self, field)}: it must not be negative")
+            checked_number(field, getattr(self, field), 0.0, _LARGEST)
 
 
 class LocalDemand:

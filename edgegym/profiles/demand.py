@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgegym.profiles.tree import depth_first
 from edgegym.world.hardware import Prefill, prefill_s
-from edgegym.world.network import checked_numbers, checked_whole
+from edgegym.world.network import checked_numbers, checked_whole, checked_wholes
 
 if TYPE_CHECKING:
     from edgegym.world.catalogue import RequestType
@@ -28,25 +28,9 @@ LEAST_LIFETIME_S = 1e-12
 _SHARE_TOLERANCE = 1e-6
 
 
-def _whole(name: str, value: ArrayLike, axes: str, least: int) -> IntArray:
-    array = checked_numbers(name, value, axes)
-    _check_shape(name, array, axes)
-    given = np.asarray(value)
-    # float64 tells whole numbers apart up to 2^53 only: integers stay what they are.
-    wrong = ~((array >= least) & (array <= MOST_BYTES) & (array == np.floor(array)))
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise ValueError(
-            f"{name}[{at}] is {given[at]}: must be a whole number of at least {least}, "
-            f"at most {MOST_BYTES:g}"
-        )
-    return _frozen(given.astype(np.int64))
-
-
-def _check_shape(name: str, array: FloatArray, axes: str, size: int | None = None) -> None:
-    if array.ndim != 1 or size not in (None, len(array)):
-        expected = "one axis" if size is None else f"shape ({size},)"
-        raise ValueError(f"{name} has shape {array.shape}: must be {axes} with {expected}")
+def _check_shape(name: str, array: NDArray[Any], axes: str, size: int) -> None:
+    if array.shape != (size,):
+        raise ValueError(f"{name} has shape {array.shape}: must be {axes} with shape ({size},)")
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -118,7 +102,8 @@ class ForestDemand:
             ("type_vertex", "[Q]", -1),
             ("input_tokens", "[Q]", 1),
         ):
-            put(name, _whole(name, getattr(self, name), axes, least))
+            whole = checked_wholes(name, getattr(self, name), axes, 1, least, MOST_BYTES)
+            put(name, _frozen(whole))
         put("share", _frozen(checked_numbers("share", self.share, "[Q]")))
         vertices, types = len(self.parent), len(self.type_vertex)
         lifetime_s = checked_numbers("lifetime_s", self.lifetime_s, "[V] or one number")

@@ -6,10 +6,7 @@ event of the heap: a request is counted when it leaves its slot, or by :func:`se
 an advance, always in the window that holds the moment. Times are added as integer ticks.
 """
 
-from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.histogram import histogram_bin
-from edgegym.simulator.lane import Records, Types, Window
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     ACCRUED_TICK,
     ACTIVE,
     ARRIVAL_S,
@@ -44,9 +41,11 @@ from edgegym.simulator.state import (
     TYPE,
     USED_RECORDS,
     WAIT_TICKS,
-    Ints,
-    to_ticks,
 )
+from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.histogram import histogram_bin
+from edgegym.simulator.lane import Records, Types, Window
+from edgegym.simulator.state import Ints, to_ticks
 
 ticks = inlined(to_ticks)
 

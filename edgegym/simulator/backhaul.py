@@ -1,9 +1,10 @@
 """Bytes on their way to a node, and the token bucket that pays for them."""
 
+from edgegym.simulator.columns import DRAINING
 from edgegym.simulator.compiling import helper
 from edgegym.simulator.events import FLOW_END, push_event
 from edgegym.simulator.lane import Queue, Transfers
-from edgegym.simulator.state import DRAINING, FleetState, Ints
+from edgegym.simulator.state import FleetState, Ints
 from edgegym.world.compiled import World
 
 

@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgegym.simulator.compiling import entry_point
-from edgegym.simulator.fleet import checked_tier_wait
-from edgegym.simulator.lane import Lane, lane_of
-from edgegym.simulator.moves import change_profile
-from edgegym.simulator.search import grid_shape
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     ARRIVALS,
     BUSY_TICKS,
     BYTES_MOVED,
@@ -27,8 +22,15 @@ from edgegym.simulator.state import (
     PREFILL_TIME_TICKS,
     RADIO_TICKS,
     REJECTED,
-    TICKS_PER_S,
     WAIT_TICKS,
+)
+from edgegym.simulator.compiling import entry_point
+from edgegym.simulator.fleet import checked_tier_wait
+from edgegym.simulator.lane import Lane, lane_of
+from edgegym.simulator.moves import change_profile
+from edgegym.simulator.search import grid_shape
+from edgegym.simulator.state import (
+    TICKS_PER_S,
     FleetState,
     Floats,
     Ints,

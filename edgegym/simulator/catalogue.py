@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from edgegym.simulator.compiling import helper
-from edgegym.simulator.lane import Catalogue, Nodes
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     HOLDS,
     HOLDS_SHIFT,
     PLACE,
@@ -13,6 +11,8 @@ from edgegym.simulator.state import (
     SITE_WAIT_S,
     SLOTS,
 )
+from edgegym.simulator.compiling import helper
+from edgegym.simulator.lane import Catalogue, Nodes
 from edgegym.simulator.telemetry import advertise_backlog
 
 

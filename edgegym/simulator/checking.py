@@ -4,22 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from edgegym.simulator.events import (
-    FLOW_END,
-    KIND_SHIFT,
-    LANDING,
-    LEAF_SHIFT,
-    NODE_SHIFT,
-    RECORD_MASK,
-    SLOT_END,
-)
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     FREE_LEAF,
     FREE_RECORD,
     HEAD,
     HOLDING,
     HOLDS_SHIFT,
-    LEAF_ENTRIES,
     NEXT,
     NEXT_REQUEST,
     NODE,
@@ -37,9 +27,17 @@ from edgegym.simulator.state import (
     TYPE,
     USED_LEAVES,
     USED_RECORDS,
-    FleetState,
-    num_leaves,
 )
+from edgegym.simulator.events import (
+    FLOW_END,
+    KIND_SHIFT,
+    LANDING,
+    LEAF_SHIFT,
+    NODE_SHIFT,
+    RECORD_MASK,
+    SLOT_END,
+)
+from edgegym.simulator.state import LEAF_ENTRIES, FleetState, num_leaves
 from edgegym.world.compiled import World
 
 # Axis 1 of these grows with the requests in the system, or with those of a stream block.

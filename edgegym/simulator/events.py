@@ -15,19 +15,18 @@ A page is a list of leaves of eight entries (time as bits, order, item), taken f
 
 import numpy as np
 
-from edgegym.simulator.compiling import helper, inlined, prefetch
-from edgegym.simulator.heap import pop, push, replace
-from edgegym.simulator.lane import Calendar, Nodes, Queue, Records
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     CURRENT_PAGE,
     FREE_LEAF,
-    LEAF_ENTRIES,
     NEXT_SEQUENCE,
     ON_PAGES,
     SIZE,
     USED_LEAVES,
-    Ints,
 )
+from edgegym.simulator.compiling import helper, inlined, prefetch
+from edgegym.simulator.heap import pop, push, replace
+from edgegym.simulator.lane import Calendar, Nodes, Queue, Records
+from edgegym.simulator.state import LEAF_ENTRIES, Ints
 
 SLOT_END = 0
 FLOW_END = 1

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from edgegym.simulator.columns import SIZE
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.lane import Heap
-from edgegym.simulator.state import SIZE
 
 
 @helper

@@ -7,18 +7,14 @@ arrays inside a kernel: see :data:`~edgegym.simulator.compiling.borrow`.
 
 from typing import NamedTuple
 
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     NUM_MEASURED,
     NUM_NODE_WORK,
     NUM_RECORD_INDICES,
     NUM_RECORD_TIMES,
     NUM_SITE,
-    Bools,
-    FleetState,
-    Floats,
-    Ints,
-    pages_per_s,
 )
+from edgegym.simulator.state import Bools, FleetState, Floats, Ints, pages_per_s
 from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
 
 _LOAD_AWARE = ROUTER_KINDS.index("load_aware")
@@ -54,7 +50,7 @@ class Signals(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Load of the nodes; columns as in :mod:`edgegym.simulator.state`."""
+    """Load of the nodes; columns as in :mod:`edgegym.simulator.columns`."""
 
     work: Ints  # [N, NUM_NODE_WORK]
     measured: Floats  # [N, NUM_MEASURED]

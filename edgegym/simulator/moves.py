@@ -6,19 +6,11 @@ from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots
 from edgegym.simulator.backhaul import begin_transfer, bucket_level
 from edgegym.simulator.catalogue import refresh_node
+from edgegym.simulator.columns import DRAINING, HOLDS, IN_SLOTS, PENDING_BYTES, PENDING_MOVES, SLOTS
 from edgegym.simulator.compiling import borrow
 from edgegym.simulator.lane import Lane
 from edgegym.simulator.nodes import fill_slots
-from edgegym.simulator.state import (
-    DRAINING,
-    HOLDS,
-    IN_SLOTS,
-    PENDING_BYTES,
-    PENDING_MOVES,
-    SLOTS,
-    Bools,
-    FleetState,
-)
+from edgegym.simulator.state import Bools, FleetState
 from edgegym.world.compiled import World
 from edgegym.world.scenario import Scenario
 

@@ -1,11 +1,7 @@
 """What a node does: take requests from its queue and let them go."""
 
 from edgegym.simulator.accounting import accrue_slots
-from edgegym.simulator.compiling import inlined
-from edgegym.simulator.events import SLOT_END, push_event, request_item
-from edgegym.simulator.lane import Core, Nodes, Records
-from edgegym.simulator.service import leave_slot, take_slot
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     HEAD,
     IN_SLOTS,
     JOIN_S,
@@ -17,6 +13,10 @@ from edgegym.simulator.state import (
     TAIL,
     WAITING,
 )
+from edgegym.simulator.compiling import inlined
+from edgegym.simulator.events import SLOT_END, push_event, request_item
+from edgegym.simulator.lane import Core, Nodes, Records
+from edgegym.simulator.service import leave_slot, take_slot
 from edgegym.simulator.telemetry import note_left, note_wait
 
 

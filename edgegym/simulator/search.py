@@ -12,10 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgegym.simulator.compiling import helper, inlined, prefetch
-from edgegym.simulator.lane import Area
-from edgegym.simulator.routers.dispatch import least_beyond_radio, score
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     HOLDS_SHIFT,
     NODE_MASK,
     PLACE,
@@ -23,10 +20,11 @@ from edgegym.simulator.state import (
     SITE_WAIT_S,
     SITE_X_KM,
     SITE_Y_KM,
-    FleetState,
-    Floats,
-    Ints,
 )
+from edgegym.simulator.compiling import helper, inlined, prefetch
+from edgegym.simulator.lane import Area
+from edgegym.simulator.routers.dispatch import least_beyond_radio, score
+from edgegym.simulator.state import FleetState, Floats, Ints
 from edgegym.world.compiled import World
 
 GRID_MIN_NODES = 80
@@ -55,7 +53,7 @@ class Choice(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The best of the nodes seen so far; bits as in :data:`~edgegym.simulator.state.SITE_BITS`."""
+    """The best of the nodes seen so far; see :data:`~edgegym.simulator.columns.SITE_BITS`."""
 
     least: float
     chosen_bits: int

@@ -1,9 +1,7 @@
 """How long a request holds its slot."""
 
 from edgegym.simulator.accounting import count_first_token, release_record
-from edgegym.simulator.compiling import inlined
-from edgegym.simulator.lane import Nodes, Records, Types, Window
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     ACTIVE,
     COMPLETED,
     COUNTED,
@@ -16,8 +14,10 @@ from edgegym.simulator.state import (
     START_S,
     STATUS,
     TYPE,
-    Ints,
 )
+from edgegym.simulator.compiling import inlined
+from edgegym.simulator.lane import Nodes, Records, Types, Window
+from edgegym.simulator.state import Ints
 from edgegym.world.compiled import SERVICE_KINDS
 
 EXPONENTIAL = SERVICE_KINDS.index("exponential")

@@ -6,30 +6,7 @@ from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots, settle
 from edgegym.simulator.backhaul import begin_transfer
 from edgegym.simulator.catalogue import refresh_node
-from edgegym.simulator.compiling import borrow, helper, inlined, prefetch
-from edgegym.simulator.events import (
-    FLOW_END,
-    LANDING,
-    SLOT_END,
-    TELEMETRY,
-    kind_of,
-    node_of,
-    pop_event,
-    push_event,
-    record_of,
-    replace_event,
-    request_item,
-    turn_page,
-)
-from edgegym.simulator.lane import Area, Core, Lane, Records, Requests, Window
-from edgegym.simulator.nodes import end_slot, join_node
-from edgegym.simulator.search import (
-    choose_node,
-    fetch_cells,
-    fetch_sites,
-    radio_beyond_base_s,
-)
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     ARRIVAL_S,
     ARRIVALS,
     BUSY_TICKS,
@@ -62,8 +39,31 @@ from edgegym.simulator.state import (
     TYPE,
     USED_RECORDS,
     WINDOW_OPEN,
-    Ints,
 )
+from edgegym.simulator.compiling import borrow, helper, inlined, prefetch
+from edgegym.simulator.events import (
+    FLOW_END,
+    LANDING,
+    SLOT_END,
+    TELEMETRY,
+    kind_of,
+    node_of,
+    pop_event,
+    push_event,
+    record_of,
+    replace_event,
+    request_item,
+    turn_page,
+)
+from edgegym.simulator.lane import Area, Core, Lane, Records, Requests, Window
+from edgegym.simulator.nodes import end_slot, join_node
+from edgegym.simulator.search import (
+    choose_node,
+    fetch_cells,
+    fetch_sites,
+    radio_beyond_base_s,
+)
+from edgegym.simulator.state import Ints
 from edgegym.simulator.telemetry import note_routed, publish
 
 DONE = 0

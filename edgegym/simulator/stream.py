@@ -16,6 +16,7 @@ import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
 
 from edgegym.jit import kernel
+from edgegym.simulator.columns import NEXT_BLOCK, NEXT_REQUEST, NUM_REQUESTS
 from edgegym.simulator.compiling import borrow, inlined
 from edgegym.simulator.intensity import (
     DemandModel,
@@ -26,14 +27,7 @@ from edgegym.simulator.intensity import (
 )
 from edgegym.simulator.lane import Requests, requests_of
 from edgegym.simulator.service import EXPONENTIAL, LOGNORMAL
-from edgegym.simulator.state import (
-    NEXT_BLOCK,
-    NEXT_REQUEST,
-    NUM_REQUESTS,
-    FleetState,
-    Floats,
-    with_block_capacity,
-)
+from edgegym.simulator.state import FleetState, Floats, with_block_capacity
 from edgegym.world.compiled import World
 
 CANDIDATES_PER_BLOCK = 4096

@@ -10,9 +10,7 @@ import math
 
 import numpy as np
 
-from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.lane import Nodes, Signals
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     IN_SLOTS,
     MEASURED_AT_S,
     MEASURED_SUM_S,
@@ -25,6 +23,8 @@ from edgegym.simulator.state import (
     SLOTS,
     WAITING,
 )
+from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.lane import Nodes, Signals
 
 
 @inlined

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgegym.simulator.histogram import histogram_quantile_s
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     ARRIVALS,
     BUSY_TICKS,
     BYTES_MOVED,
@@ -25,12 +24,10 @@ from edgegym.simulator.state import (
     PREFILL_TIME_TICKS,
     RADIO_TICKS,
     REJECTED,
-    TICKS_PER_S,
     WAIT_TICKS,
-    FleetState,
-    Floats,
-    Ints,
 )
+from edgegym.simulator.histogram import histogram_quantile_s
+from edgegym.simulator.state import TICKS_PER_S, FleetState, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +44,7 @@ class WindowStats:
     ticks : int
         Length of the window in ticks.
     counters : ndarray
-        ``[NUM_COUNTERS]``, columns as in :mod:`edgegym.simulator.state`.
+        ``[NUM_COUNTERS]``, columns as in :mod:`edgegym.simulator.columns`.
     families : ndarray
         ``[3, F]`` arrivals, decided, hits.
     ttft_histogram : ndarray

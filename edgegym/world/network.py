@@ -82,6 +82,23 @@ def checked_numbers(name: str, value: Any, axes: str, *, kinds: str = "iuf") -> 
     return array.astype(np.float64)
 
 
+def checked_wholes(
+    name: str, value: Any, axes: str, ndim: int, minimum: int, maximum: int
+) -> IntArray:
+    """Return an int64 copy of an array of whole numbers, or say which entry is wrong.
+
+    Integers stay what they are, also beyond the 2^53 up to which float64 tells them apart.
+    """
+    array = checked_numbers(name, value, axes)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} has shape {array.shape}: must be {axes}")
+    given = np.asarray(value)
+    accepted = (array >= minimum) & (array <= maximum) & (array == np.floor(array))
+    rule = f"must be a whole number of at least {minimum}, at most {maximum:g}"
+    _require(name, given, accepted, rule)
+    return given.astype(np.int64)
+
+
 def _array(
     name: str, value: Any, shape: tuple[int | None, ...], axes: str, *, kinds: str = "iuf"
 ) -> FloatArray:

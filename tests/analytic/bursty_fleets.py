@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgegym.analytic import TrafficUncertainty, solve_equilibrium
 from edgegym.simulator import Fleet, FleetState
-from edgegym.simulator.state import NUM_REQUESTS, PLACE, SITE_WAIT_S
+from edgegym.simulator.columns import NUM_REQUESTS, PLACE, SITE_WAIT_S
 from edgegym.world import Scenario
 
 QUIET, BUSY = 0, 1

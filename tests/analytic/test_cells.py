@@ -10,6 +10,7 @@ from scipy import integrate, stats
 from scipy.spatial import KDTree
 
 from edgegym.analytic import (
+    MixedService,
     cell_size_moments,
     erlang_c,
     evaluate,
@@ -213,3 +214,10 @@ def test_busy_slots_are_at_most_all():
     assert found.coverage == pytest.approx(
         float(found.coverage_by_type @ net.type_probabilities), abs=1e-12
     )
+
+
+def test_refuses_queues_that_are_not_its_own():
+    net = paper_network()
+    eq = solve_equilibrium(net, queue=MixedService())
+    with pytest.raises(ValueError, match=r"eq.queue is MixedService\(\)"):
+        evaluate_dispersed(net, eq, TARGET_S)

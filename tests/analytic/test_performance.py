@@ -93,12 +93,15 @@ def test_overload_leaves_no_nan():
     assert 0 <= perf.offloading_ratio < 1
 
 
-def test_a_type_that_nobody_asks_for_leaves_no_nan():
-    # Its requests would wait for ever, and there are none.
-    net = paper_network(30.0, type_probabilities=[0.0, 1.0])
-    perf = evaluate(net, solve_equilibrium(net), 0.8)
+@pytest.mark.parametrize("policy", ["load_aware", "queue_unaware", "nearest"])
+def test_a_type_that_never_comes_changes_nothing_under_overload(policy):
+    net = paper_network(9.0, type_probabilities=[0.0, 1.0])
+    eq = solve_equilibrium(net, policy)
+    assert not eq.stable
+    perf = evaluate(net, eq, 0.8)
     assert perf.mean_ttft_s == math.inf
-    assert (perf.mean_ttft_by_profile_s == math.inf).all()
+    assert np.array_equal(np.isinf(perf.mean_ttft_by_profile_s), ~eq.stable_tiers)
+    assert perf.coverage == pytest.approx(perf.coverage_by_type[1], abs=1e-15)
 
 
 def test_distance_of_empty_tiers_is_nan():

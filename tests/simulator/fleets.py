@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from edgegym.simulator import Fleet
-from edgegym.simulator.lane import lane_of
-from edgegym.simulator.search import build_grid
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     ACTIVE,
     IN_FLIGHT,
     NEXT_REQUEST,
@@ -18,6 +16,8 @@ from edgegym.simulator.state import (
     STATUS,
     USED_RECORDS,
 )
+from edgegym.simulator.lane import lane_of
+from edgegym.simulator.search import build_grid
 from edgegym.simulator.topology import refresh_nodes
 from edgegym.world import Scenario, preset
 

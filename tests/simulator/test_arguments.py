@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 
 from edgegym.simulator import Fleet
+from edgegym.simulator.columns import FREE_RECORD, HOLDS, PLACE, SITE_BITS, SIZE, USED_LEAVES
 from edgegym.simulator.moves import IllegalMove
-from edgegym.simulator.state import (
-    FREE_RECORD,
-    HOLDS,
-    PLACE,
-    SITE_BITS,
-    SIZE,
-    USED_LEAVES,
-)
 from edgegym.world import preset
 from tests.simulator.test_fleet import assert_same
 

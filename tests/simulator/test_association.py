@@ -6,9 +6,9 @@ from scipy import stats
 from edgegym.analytic import solve_equilibrium
 from edgegym.jit import kernel
 from edgegym.simulator import Fleet
+from edgegym.simulator.columns import NUM_REQUESTS
 from edgegym.simulator.lane import lane_of
 from edgegym.simulator.search import choose_node
-from edgegym.simulator.state import NUM_REQUESTS
 from edgegym.world import preset
 
 TORI = 20

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgegym.jit import kernel
+from edgegym.simulator.columns import SIZE
 from edgegym.simulator.compiling import borrow
 from edgegym.simulator.events import (
     kind_of,
@@ -16,7 +17,7 @@ from edgegym.simulator.events import (
     turn_page,
 )
 from edgegym.simulator.lane import lane_of
-from edgegym.simulator.state import SIZE, allocate, with_more_records
+from edgegym.simulator.state import allocate, with_more_records
 from tests.simulator.fleets import scenario
 
 pytestmark = pytest.mark.twin

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgegym.simulator import Fleet
-from edgegym.simulator.state import (
+from edgegym.simulator.columns import (
     ACTIVE,
     ARRIVAL_S,
     FIRST_TOKEN_S,

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from edgegym.jit import kernel
 from edgegym.simulator import Fleet
+from edgegym.simulator.columns import HOLDS_SHIFT, PLACE, SITE_BITS, SITE_WAIT_S
 from edgegym.simulator.lane import lane_of
 from edgegym.simulator.search import build_grid, choose_node
-from edgegym.simulator.state import HOLDS_SHIFT, PLACE, SITE_BITS, SITE_WAIT_S, allocate
+from edgegym.simulator.state import allocate
 from tests.simulator.fleets import scenario
 
 pytestmark = pytest.mark.twin

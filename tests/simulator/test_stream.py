@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 from edgegym.simulator import Fleet
+from edgegym.simulator.columns import NEXT_BLOCK, NUM_REQUESTS
 from edgegym.simulator.intensity import load_at, write_family_shares
-from edgegym.simulator.state import NEXT_BLOCK, NUM_REQUESTS, allocate
+from edgegym.simulator.state import allocate
 from edgegym.simulator.stream import RequestStream
 from edgegym.world import preset, presets
 from tests.simulator.fleets import scenario

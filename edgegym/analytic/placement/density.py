@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network
+from edgegym.analytic.arguments import check_network, checked_open_share, checked_target
 from edgegym.analytic.constraints import MixConstraints
 from edgegym.analytic.equilibrium import solve_equilibrium
-from edgegym.analytic.performance import checked_target, evaluate
+from edgegym.analytic.performance import evaluate
 from edgegym.analytic.placement.optimize import (
     checked_reach,
     chosen_strategy,
@@ -19,7 +19,7 @@ from edgegym.analytic.placement.optimize import (
 )
 from edgegym.analytic.placement.result import PlacementResult
 from edgegym.analytic.placement.search import Report, Strategy, check_report
-from edgegym.world.network import TieredNetwork, checked_number
+from edgegym.world.network import TieredNetwork
 
 FloatArray = NDArray[np.float64]
 
@@ -86,9 +86,7 @@ def minimum_density(
     check_network(net)
     chosen_strategy(method)
     check_report(report)
-    reliability = checked_number("reliability", reliability, 0.0, 1.0, strict=True)
-    if reliability == 1.0:
-        raise ValueError("reliability is 1.0: must be less than 1")
+    reliability = checked_open_share("reliability", reliability)
     if not isinstance(reoptimize, bool | np.bool_):
         raise ValueError(f"reoptimize is {reoptimize!r}: must be True or False")
     target = checked_target(net, ttft_target_s)

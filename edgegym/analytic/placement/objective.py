@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from edgegym.analytic import fixed_point
 from edgegym.analytic.coverage import cost_coverage
 from edgegym.analytic.grouping import build_tiers, spread_to_profiles, spread_to_tiers
-from edgegym.analytic.maps import COARSE_NODES
 from edgegym.analytic.newton import newton_step
 from edgegym.analytic.quadrature import rule
-from edgegym.analytic.queueing import delay_probability
+from edgegym.analytic.queueing import node_queue
+from edgegym.analytic.solver_map import COARSE_NODES
 from edgegym.analytic.tier_map import Tiers, evaluate_map, tier_loads
 from edgegym.jit import kernel
 from edgegym.world.network import TieredNetwork
@@ -45,15 +45,11 @@ def mix_grade(tiers, wait, target, points, weights):
         capacity += tiers.density[s] * tiers.slots[s]
         if load[s] >= tiers.slots[s]:
             excess += tiers.density[s] * (load[s] - tiers.slots[s])
-            delay[s] = 1.0
-            decay[s] = 0.0
-        elif rate[s] <= 0.0:
-            delay[s] = 0.0
-            decay[s] = 0.0
-        else:
-            delay[s] = delay_probability(tiers.slots[s], load[s])[0]
-            decay[s] = (tiers.slots[s] - load[s]) * rate[s] / (load[s] * tiers.wait_scale)
-    costs = tiers.prefill + wait
+        _, delay[s], decay[s] = node_queue(tiers.slots[s], rate[s], load[s], tiers.wait_scale)
+    costs = np.empty(tiers.prefill.shape)
+    for q in range(costs.shape[0]):
+        for s in range(count):
+            costs[q, s] = tiers.prefill[q, s] + wait[s]
     value = cost_coverage(
         costs,
         tiers.density,

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgegym.analytic.association import check_network
+from edgegym.analytic.arguments import check_network, checked_target
 from edgegym.analytic.constraints import MixConstraints
 from edgegym.analytic.equilibrium import solve_equilibrium
-from edgegym.analytic.performance import checked_target, evaluate
+from edgegym.analytic.performance import evaluate
 from edgegym.analytic.placement.bayesian import Bayesian
 from edgegym.analytic.placement.exchange import Exchange
 from edgegym.analytic.placement.grid import SimplexGrid

@@ -1,13 +1,12 @@
 """From the placement that is to the placement that should be, for the fewest bytes [56]."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgegym.analytic.planning.transport import cheapest_flows
-from edgegym.world.network import checked_numbers, checked_whole
+from edgegym.world.network import checked_numbers, checked_whole, checked_wholes
 from edgegym.world.rounding import largest_remainder
 
 IntArray = NDArray[np.int64]
@@ -56,13 +55,13 @@ def migration_plan(
     ValueError
         If a number is out of range, shapes or sums differ.
     """
-    price = _whole("move_bytes", move_bytes, "[S, S]", 2, _MOST_BYTES)
-    if price.shape[0] != price.shape[1]:
+    price = checked_wholes("move_bytes", move_bytes, "[S, S]", 2, 0, _MOST_BYTES)
+    if price.shape[0] != price.shape[1] or price.size == 0:
         raise ValueError(f"move_bytes has shape {price.shape}: must be [S, S]")
     size = len(price)
     if nodes is None:
-        before = _whole("current", current, "[S]", 1, _MOST_NODES)
-        after = _whole("target", target, "[S]", 1, _MOST_NODES)
+        before = checked_wholes("current", current, "[S]", 1, 0, _MOST_NODES)
+        after = checked_wholes("target", target, "[S]", 1, 0, _MOST_NODES)
     else:
         count = checked_whole("nodes", nodes, 0, _MOST_NODES)
         before = largest_remainder(_shares("current", current), count)
@@ -75,20 +74,6 @@ def migration_plan(
     moves = cheapest_flows(before - after, price)
     paid = sum(int(m) * int(b) for m, b in zip(moves[moves > 0], price[moves > 0], strict=True))
     return MigrationPlan(before, after, moves, paid)
-
-
-def _whole(name: str, value: ArrayLike, axes: str, ndim: int, most: int) -> IntArray:
-    numbers = checked_numbers(name, value, axes)
-    if numbers.ndim != ndim or numbers.size == 0:
-        raise ValueError(f"{name} has shape {numbers.shape}: must be {axes}")
-    wrong = ~((numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers)))
-    if wrong.any():
-        where: Any = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"{name}[{', '.join(map(str, where))}] is {numbers[where]:g}: must be a whole number "
-            f"of at least 0, at most {most:g}"
-        )
-    return np.asarray(value).astype(np.int64)
 
 
 def _shares(name: str, value: ArrayLike) -> NDArray[np.float64]:
