@@ -2,7 +2,12 @@
 
 import os
 import random
+import signal
 import sys
+
+# A shell that starts us in the background makes us ignore interrupts, and all that we start; some
+# tests send them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Before NumPy, PyTorch or Matplotlib load, and inherited by every process that a test starts.
 os.environ["MPLBACKEND"] = "Agg"
