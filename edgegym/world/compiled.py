@@ -6,14 +6,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot
-from edgegym.world.operations import LoadAwareRouting, LognormalService
+from edgegym.world.routing import LoadAwareRouting
+from edgegym.world.serving import LognormalService
 
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
 
-ROUTER_KINDS = ("nearest", "prefix_aware", "load_aware")
+ROUTER_KINDS = (
+    "nearest",
+    "prefix_aware",
+    "load_aware",
+    "least_loaded",
+    "power_of_two",
+    "lmetric",
+    "cache_aware",
+    "kv_router",
+    "preble",
+    "mooncake",
+    "session_affinity",
+)
 WAIT_KINDS = ("backlog", "measured", "tier")
-SERVICE_KINDS = ("exponential", "deterministic", "lognormal")
+SERVICE_KINDS = ("exponential", "deterministic", "lognormal", "tokens", "engine")
 
 
 class World(NamedTuple):

@@ -1,4 +1,4 @@
-"""The smaller blocks of a scenario: region, nodes, radio, routing, migration, control, goal."""
+"""The smaller blocks of a scenario: region, nodes, radio, telemetry, migration, control, goal."""
 
 from typing import Annotated, Literal
 
@@ -59,31 +59,6 @@ class Radio(Block):
     """Latency at distance 0."""
 
 
-class NearestRouting(Block):
-    """Each request goes to the nearest node."""
-
-    kind: Literal["nearest"] = "nearest"
-
-
-class PrefixAwareRouting(Block):
-    """Each request goes where radio plus residual prefill is least."""
-
-    kind: Literal["prefix_aware"] = "prefix_aware"
-
-
-class LoadAwareRouting(Block):
-    """Each request goes where radio plus residual prefill plus advertised wait is least."""
-
-    kind: Literal["load_aware"] = "load_aware"
-    advertised_wait: Literal["backlog", "measured", "tier"] = "backlog"
-    """From the node's backlog, an average of measured waits, or the tier's analytic mean."""
-
-
-Routing = Annotated[
-    NearestRouting | PrefixAwareRouting | LoadAwareRouting, Field(discriminator="kind")
-]
-
-
 class Telemetry(Block):
     """What the router knows of the nodes' load, and how old it is."""
 
@@ -93,8 +68,10 @@ class Telemetry(Block):
     """Whether the router adds what it has sent since the last report."""
     ewma_s: Duration = 10.0
     """Time constant of the measured wait."""
+    catalogue_period_s: Amount = 0.0
+    """What nodes hold is advertised at multiples of this; 0 means live."""
 
-    @field_validator("period_s")
+    @field_validator("period_s", "catalogue_period_s")
     @classmethod
     def _live_or_apart(cls, period_s: float) -> float:
         if 0 < period_s < _SHORTEST_PERIOD_S:
@@ -109,38 +86,6 @@ class Migration(Block):
     """Refill rate."""
     burst_bytes: Count
     """Size of the bucket, full at the start."""
-
-
-class Backhaul(Block):
-    """The link over which persistent state reaches a node."""
-
-    rate_bytes_per_s: Quantity
-    """Fixed rate of each transfer."""
-
-
-class ExponentialService(Block):
-    """Occupancy times an exponential mark: the M/M/c of the theory."""
-
-    kind: Literal["exponential"] = "exponential"
-
-
-class DeterministicService(Block):
-    """Occupancy as computed."""
-
-    kind: Literal["deterministic"] = "deterministic"
-
-
-class LognormalService(Block):
-    """Prefill as computed, decode times a lognormal mark of mean 1."""
-
-    kind: Literal["lognormal"] = "lognormal"
-    sigma: Annotated[Quantity, Field(le=10)] = 0.5
-    """Standard deviation of the logarithm of the mark."""
-
-
-Service = Annotated[
-    ExponentialService | DeterministicService | LognormalService, Field(discriminator="kind")
-]
 
 
 class Initial(Block):

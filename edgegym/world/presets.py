@@ -9,10 +9,7 @@ from edgegym.world.errors import ScenarioError
 from edgegym.world.forest import Vertex
 from edgegym.world.hardware import Hardware, OccupancyDecode, Prefill
 from edgegym.world.operations import (
-    Backhaul,
     Control,
-    DeterministicService,
-    ExponentialService,
     Initial,
     Migration,
     Nodes,
@@ -21,6 +18,8 @@ from edgegym.world.operations import (
     Region,
 )
 from edgegym.world.scenario import Scenario
+from edgegym.world.serving import DeterministicService, ExponentialService
+from edgegym.world.transport import Backhaul
 
 _GIB = 2**30
 _FITTED = "Nodes as in 'paper': their figures are fitted to a publication, not measured."

@@ -21,20 +21,19 @@ from edgegym.world.errors import ScenarioError, scenario_error
 from edgegym.world.forest import Forest, Vertex
 from edgegym.world.hardware import Hardware, prefill_s
 from edgegym.world.operations import (
-    Backhaul,
     Control,
     Initial,
-    LoadAwareRouting,
     Migration,
     Nodes,
     Objective,
     Radio,
     Region,
-    Routing,
-    Service,
     Telemetry,
 )
 from edgegym.world.overrides import apply_overrides
+from edgegym.world.routing import Admission, Failures, LoadAwareRouting, Origin, Routing
+from edgegym.world.serving import Cache, ProfileCache, Service
+from edgegym.world.transport import Backhaul, Fetch
 from edgegym.world.yaml import load_yaml
 
 if TYPE_CHECKING:
@@ -79,12 +78,22 @@ class Scenario(Block):
     """How a request finds its node."""
     telemetry: Telemetry = Telemetry()
     """What the router knows of the load."""
+    admission: Admission | None = None
+    """When nodes take no more requests; by default never."""
     migration: Migration
     """The budget of moves."""
     backhaul: Backhaul
     """The link that carries them."""
+    fetch: Fetch = Fetch()
+    """Whether requests fetch missing prefixes over it."""
     service: Service
     """The law of service times."""
+    cache: Cache = ProfileCache()
+    """What nodes keep in memory."""
+    origin: Origin | None = None
+    """A distant data centre, one more candidate for every request."""
+    failures: Failures | None = None
+    """What fails and recovers."""
     initial: Initial
     """Start of an episode."""
     control: Control = Control()
