@@ -20,6 +20,8 @@ from edgegym.simulator.state import (
 _SHIFT = 52 - HISTOGRAM_SUBBUCKETS_LOG2
 _OFFSET = (1023 + HISTOGRAM_MIN_LOG2) << HISTOGRAM_SUBBUCKETS_LOG2
 
+_S_PER_TOKEN = 2.0**HISTOGRAM_MIN_LOG2
+
 RELATIVE_ERROR = 2.0**-HISTOGRAM_SUBBUCKETS_LOG2
 """Largest relative error of a quantile between 2^-10 s (1 ms) and 2^14 s (4.6 h)."""
 
@@ -29,6 +31,12 @@ def histogram_bin(seconds: float) -> int:
     """Return the bin of a time."""
     index = (np.float64(seconds).view(np.int64) >> _SHIFT) - _OFFSET + 1
     return int(min(max(index, 0), HISTOGRAM_BINS - 1))
+
+
+@inlined
+def tokens_bin(tokens: int) -> int:
+    """Return the bin of a number of tokens: 2^-10 s stand for one token."""
+    return histogram_bin(tokens * _S_PER_TOKEN)
 
 
 def bin_edges_s() -> Floats:

@@ -1,0 +1,1 @@
+"""The event loop with all features: engines, caches, fetches, origin, failures, records."""
