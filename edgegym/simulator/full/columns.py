@@ -1,25 +1,58 @@
 """What stands where in the arrays that only the full loop has."""
 
-# Integer columns of a task.
+# Columns of `tasks.num`: a request, beside its record.
 INPUT_TOKENS = 0
 OUTPUT_TOKENS = 1
-REQUEST = 2  # global index in the stream, from 0
-HIT_TOKENS = 3  # what prefill was spared
-LOCAL_HIT_TOKENS = 4  # of which the station held
-FLOW = 5  # its fetch, −1 without
+REQUEST = 2  # its number in the stream, from 0
+HIT_TOKENS = 3  # input tokens whose prefill was spared
+LOCAL_HIT_TOKENS = 4  # of them, those that the station held itself
+FLOW = 5  # its fetch, -1 without one
 FETCHED_BYTES = 6
-NEAREST = 7  # nearest up node, −1 where there is none
-RUNNER_UP = 8  # station of the best path that was not taken, −1 where there was none
+NEAREST = 7  # nearest up node when it was routed, -1 without one
+RUNNER_UP = 8  # station of the best path that was not taken, -1 where there was none
 REDISPATCHES = 9  # times that it was sent again because its station failed
-NUM_TASK_NUMS = 10
+HIT_DEPTH = 10  # vertices of its path that were not computed
+SPILLED = 11  # code of the last decision, see below
+NUM_TASK_NUMS = 12
 
-# Real columns of a task.
+# Columns of `tasks.real`.
 X_KM = 0
 Y_KM = 1
-STALL_S = 2
-RESTORE_S = 3
-PREFILL_S = 4
-PREDICTED_S = 5  # TTFT that the router expected of its choice, NaN where it expects none
-RUNNER_UP_S = 6  # the same of the best path that was not taken
+STALL_S = 2  # wait for its fetch, in its slot
+RESTORE_S = 3  # unpacking of what was fetched, in its slot
+PREFILL_S = 4  # from the first to the last computed input token
+PREDICTED_S = 5  # time to the first token as the router predicted it
+RUNNER_UP_S = 6  # the same of the best path that was not taken, inf without one
 TRANSFER_WAIT_S = 7  # what its fetch took longer than alone on the link
-NUM_TASK_REALS = 8
+SERVER_WAIT_S = 8  # wait for the prefill server, in its slot
+READY_S = 9  # when it may be prefilled
+END_S = 10  # when it leaves its slot
+NUM_TASK_REALS = 11
+
+# More values of STATUS, see edgegym.simulator.columns.
+STALLED = 5  # in its slot, its fetch still flows
+RESTORING = 6  # in its slot, until READY_S
+IN_ENGINE = 7  # in its slot, prefilled or decoding
+LOST = 8  # given up after a failure; freed when its event comes
+
+# Codes of `Decision.spilled`.
+NOT_SPILLED = 0
+SPILLED_NODE = 1
+SPILLED_ORIGIN = 2
+
+NOBODY = -1
+"""Station of a request that is rejected."""
+
+# Columns of `scalars`.
+FIRST_REQUEST = 0  # number of the first request in the loaded block
+FORCED_REQUEST = 1  # number of a request whose station is given, -1 for none
+FORCED_STATION = 2  # that station, or NOBODY
+ROUTING_KEY = 3  # keys of random draws
+FAULTS_KEY = 4
+ORIGIN_KEY = 5
+NUM_FULL_SCALARS = 6
+
+# Columns of `faults.num`: one row for each node, the origin and the link.
+DOWN = 0  # causes for which it is down
+TOGGLES = 1  # random failures and recoveries so far
+NUM_FAULT = 2

@@ -1,0 +1,48 @@
+"""How long a request is prefilled, and holds its slot."""
+
+from edgegym.simulator.compiling import inlined
+from edgegym.simulator.full.columns import INPUT_TOKENS, OUTPUT_TOKENS
+from edgegym.simulator.full.groups import OriginParams, Tasks
+from edgegym.simulator.state import Floats
+
+# Columns of `ClassTables.coefficients`.
+LINEAR_S = 0
+QUADRATIC_S = 1
+FLOOR_S = 2
+CONTEXT = 3
+
+
+@inlined
+def prefill_seconds(
+    coefficients: Floats, node_class: int, input_tokens: float, hit_tokens: float
+) -> float:
+    """Return the prefill time of a prompt of which a prefix is held (eq. 11)."""
+    new = input_tokens - hit_tokens
+    linear = 0.0
+    if new > 0.0:
+        linear = max(
+            coefficients[node_class, LINEAR_S] * new, coefficients[node_class, FLOOR_S]
+        )
+    pairs = new * new
+    if coefficients[node_class, CONTEXT] > 0.0:
+        pairs = input_tokens * input_tokens - hit_tokens * hit_tokens
+    return linear + coefficients[node_class, QUADRATIC_S] * pairs
+
+
+@inlined
+def origin_prefill_seconds(origin: OriginParams, input_tokens: float, hit_tokens: float) -> float:
+    """Return the prefill time of a prompt at the origin."""
+    new = input_tokens - hit_tokens
+    return origin.prefill_linear_s * new + origin.prefill_quadratic_s * new * new
+
+
+@inlined
+def origin_decode_seconds(origin: OriginParams, tasks: Tasks, record: int) -> float:
+    """Return the time from the first to the last token at the origin."""
+    return (tasks.num[record, OUTPUT_TOKENS] - 1) * origin.tpot_s
+
+
+@inlined
+def input_tokens_of(tasks: Tasks, record: int) -> float:
+    """Return the length of a request's prompt."""
+    return float(tasks.num[record, INPUT_TOKENS])
