@@ -29,9 +29,13 @@ from edgegym.simulator.lane import Calendar, Nodes, Queue, Records
 from edgegym.simulator.state import LEAF_ENTRIES, Ints
 
 SLOT_END = 0
-FLOW_END = 1
-TELEMETRY = 3
-LANDING = 4
+READY = 1  # what was fetched is unpacked
+FLOW_END = 2
+FAULT = 3
+EXPIRY = 4
+TELEMETRY = 5
+CATALOGUE = 6
+LANDING = 7
 
 KIND_SHIFT = 56  # 2^56 events before two sequence numbers meet
 NODE_SHIFT = 32

@@ -1,0 +1,149 @@
+"""What the full loop counts when a request gets its first token, is decided, or ends.
+
+The same moments and columns as in :mod:`edgegym.simulator.accounting`, and those of
+:mod:`edgegym.simulator.full.counts` besides.
+"""
+
+from edgegym.simulator.accounting import release_record, ticks
+from edgegym.simulator.columns import (
+    ACTIVE,
+    ARRIVAL_S,
+    COLD_PREFILL_TICKS,
+    COUNTED,
+    DECIDED,
+    DECISION_COUNTED,
+    FAMILY_DECIDED,
+    FAMILY_HITS,
+    FIRST_TOKEN_COUNTED,
+    FIRST_TOKEN_S,
+    FIRST_TOKENS,
+    FREE,
+    GOODPUT_TOKENS,
+    HITS,
+    JOIN_S,
+    NODE,
+    PREFILL_TICKS,
+    PREFILL_TIME_TICKS,
+    RADIO_TICKS,
+    SLOT_FREED,
+    START_S,
+    STATUS,
+    TYPE,
+    USED_RECORDS,
+    WAIT_TICKS,
+)
+from edgegym.simulator.columns import HIT_TOKENS as HIT_TOKENS_COUNT
+from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.full.columns import (
+    END_S,
+    HIT_TOKENS,
+    INPUT_TOKENS,
+    LOST,
+    OUTPUT_TOKENS,
+    RESTORE_S,
+    SERVER_WAIT_S,
+    STALL_S,
+)
+from edgegym.simulator.full.counts import count_completed, count_first
+from edgegym.simulator.full.lane import Desk
+from edgegym.simulator.full.log import COMPLETED, log_served
+from edgegym.simulator.full.service import prefill_seconds
+from edgegym.simulator.histogram import histogram_bin
+
+
+@inlined
+def count_decision(desk: Desk, record: int, hit: bool) -> None:
+    """Count that a request met or missed its target, once."""
+    info, counters = desk.records.info, desk.window.counters
+    if info[record, COUNTED] & DECISION_COUNTED:
+        return
+    info[record, COUNTED] |= DECISION_COUNTED
+    family = desk.types.family[info[record, TYPE]]
+    counters[DECIDED] += 1
+    desk.window.families[FAMILY_DECIDED, family] += 1
+    if hit:
+        counters[HITS] += 1
+        desk.window.families[FAMILY_HITS, family] += 1
+        counters[GOODPUT_TOKENS] += desk.tasks.num[record, OUTPUT_TOKENS]
+
+
+@helper
+def count_first_token(desk: Desk, record: int) -> None:
+    """Count a first token that falls into the window; the times add up to the TTFT in ticks."""
+    info, times = desk.records.info, desk.records.time
+    real, num, counters = desk.tasks.real, desk.tasks.num, desk.window.counters
+    request_type, station = info[record, TYPE], info[record, NODE]
+    arrival, join = times[record, ARRIVAL_S], times[record, JOIN_S]
+    start, first = times[record, START_S], times[record, FIRST_TOKEN_S]
+    count_decision(desk, record, first <= arrival + desk.types.target_s[request_type])
+    info[record, COUNTED] |= FIRST_TOKEN_COUNTED
+    stall, restore = ticks(real[record, STALL_S]), ticks(real[record, RESTORE_S])
+    server = ticks(real[record, SERVER_WAIT_S])
+    prefill = ticks(first - start) - stall - restore - server
+    counters[FIRST_TOKENS] += 1
+    counters[RADIO_TICKS] += ticks(join - arrival)
+    counters[WAIT_TICKS] += ticks(start - join) + server
+    counters[PREFILL_TICKS] += prefill
+    counters[COLD_PREFILL_TICKS] += ticks(
+        prefill_seconds(
+            desk.coefficients, desk.station_class[station], float(num[record, INPUT_TOKENS]), 0.0
+        )
+    )
+    counters[HIT_TOKENS_COUNT] += num[record, HIT_TOKENS]
+    desk.work[station, PREFILL_TIME_TICKS] += prefill
+    desk.window.histogram[histogram_bin(first - arrival)] += 1
+    count_first(
+        desk.counts,
+        desk.types.family[request_type],
+        first - arrival,
+        num[record, INPUT_TOKENS],
+        num[record, HIT_TOKENS],
+        real[record, STALL_S],
+        real[record, RESTORE_S],
+        station == desk.origin,
+    )
+
+
+@helper
+def log_end(desk: Desk, record: int, outcome: int) -> None:
+    """Count and log that a request ends whose first token has been counted."""
+    times, info = desk.records.time, desk.records.info
+    end = max(desk.tasks.real[record, END_S], times[record, FIRST_TOKEN_S])
+    if outcome == COMPLETED:
+        family = desk.types.family[info[record, TYPE]]
+        output = desk.tasks.num[record, OUTPUT_TOKENS]
+        count_completed(desk.counts, family, end - times[record, ARRIVAL_S], output)
+    log_served(
+        desk.log,
+        times,
+        info,
+        desk.tasks.real,
+        desk.tasks.num,
+        record,
+        outcome,
+        end,
+        desk.origin,
+    )
+
+
+@inlined
+def close_request(desk: Desk, record: int) -> None:
+    """Count, log and forget a request that is complete."""
+    log_end(desk, record, COMPLETED)
+    release_record(desk.records, record)
+
+
+@helper
+def settle(desk: Desk, until: float) -> None:
+    """Count the first tokens and decisions up to ``until`` of requests still in the system."""
+    indices, times = desk.records.info, desk.records.time
+    for record in range(desk.records.scalars[USED_RECORDS]):
+        status = indices[record, STATUS]
+        if status in (FREE, LOST) or indices[record, COUNTED] & FIRST_TOKEN_COUNTED:
+            continue
+        if status in (ACTIVE, SLOT_FREED) and times[record, FIRST_TOKEN_S] <= until:
+            count_first_token(desk, record)
+            if status == SLOT_FREED:
+                close_request(desk, record)
+        elif times[record, ARRIVAL_S] + desk.types.target_s[indices[record, TYPE]] <= until:
+            count_decision(desk, record, False)

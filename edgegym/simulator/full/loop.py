@@ -1,0 +1,187 @@
+"""The event loop of the full simulator."""
+
+import numpy as np
+
+from edgegym.jit import kernel
+from edgegym.simulator.accounting import accrue_slots
+from edgegym.simulator.columns import (
+    DRAINING,
+    IN_SLOTS,
+    NEXT_REQUEST,
+    NUM_REQUESTS,
+    SIZE,
+    SLOTS,
+    STATUS,
+    USED_RECORDS,
+    WINDOW_OPEN,
+)
+from edgegym.simulator.compiling import borrow, helper, inlined
+from edgegym.simulator.events import (
+    CATALOGUE,
+    EXPIRY,
+    FAULT,
+    FLOW_END,
+    LANDING,
+    READY,
+    SLOT_END,
+    TELEMETRY,
+    kind_of,
+    node_of,
+    pop_event,
+    push_event,
+    record_of,
+    turn_page,
+)
+from edgegym.simulator.full.columns import LOST, NEAREST
+from edgegym.simulator.full.counting import settle
+from edgegym.simulator.full.counts import open_counts
+from edgegym.simulator.full.lane import FullLane
+from edgegym.simulator.full.log import has_log_room
+from edgegym.simulator.full.moving import let_flow
+from edgegym.simulator.full.sending import admit, dispatch, has_room, land
+from edgegym.simulator.full.slots import leave_slot
+from edgegym.simulator.step import DONE, NEEDS_BLOCK, NEEDS_RECORDS, open_window
+from edgegym.simulator.telemetry import publish
+
+NEEDS_FLUSH = 3
+NEEDS_FLOWS = 4
+
+
+@helper
+def _take_request(fleet: FullLane, position: int, time: float) -> None:
+    """Let the request at a position of the loaded block be made."""
+    record = admit(fleet, position, time)
+    family = fleet.core.types.family[fleet.requests.type[position]]
+    nearest = dispatch(fleet, record, time)
+    if nearest >= 0:
+        fleet.nearest_demand[nearest, family] += 1
+
+
+@helper
+def _happen(fleet: FullLane, kind: int, item: int, now: float, until: float) -> None:
+    """Let an event happen that has just been taken off the queue."""
+    core = fleet.core
+    if kind == LANDING or kind == SLOT_END or kind == READY:
+        _happen_to_request(fleet, kind, node_of(item), record_of(item), now, until)
+    elif kind == FAULT:
+        strike(fleet, item, now)
+    elif kind == EXPIRY:
+        expire(fleet, item, now)
+    elif kind == TELEMETRY:
+        publish(core.signals, core.nodes, fleet.area.num_nodes, now)
+        publish_origin(fleet, now)
+        push_event(core.queue, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
+    elif kind == CATALOGUE:
+        publish_catalogue(fleet, now)
+        push_event(core.queue, (item + 1) * fleet.life.catalogue_s, CATALOGUE, item + 1)
+
+
+@helper
+def _happen_to_request(
+    fleet: FullLane, kind: int, station: int, record: int, now: float, until: float
+) -> None:
+    records = fleet.core.records
+    if records.info[record, STATUS] == LOST:
+        release_record(records, record)
+    elif kind == LANDING:
+        land(fleet, station, record, now)
+    elif kind == READY:
+        end_restoring(fleet, station, record, now)
+    else:
+        leave_slot(fleet, station, record, now, until)
+        begin_waiting_flow(fleet, station, now)
+
+
+@inlined
+def begin_waiting_flow(fleet: FullLane, station: int, now: float) -> None:
+    """Let the bytes of a move flow if the node has drained enough."""
+    work = fleet.core.nodes.work
+    if work[station, DRAINING] and work[station, IN_SLOTS] <= work[station, SLOTS]:
+        let_flow(fleet, station, now)
+
+
+@helper
+def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> None:
+    """Let what a station's engine has finished be finished."""
+    while True:
+        event, record = engine_fire(fleet.engine, station, now)
+        if event == FIRST_TOKEN:
+            take_first_token(fleet, record, now)
+        elif event == FINISHED:
+            leave_slot(fleet, station, record, now, until)
+            begin_waiting_flow(fleet, station, now)
+        else:
+            break
+
+
+@helper
+def _close_window(fleet: FullLane, until: float) -> None:
+    core = fleet.core
+    settle(fleet.desk, until)
+    for node in range(fleet.area.num_nodes):
+        accrue_slots(core.nodes.work, node, until)
+    if fleet.desk.origin >= 0:
+        accrue_slots(core.nodes.work, fleet.desk.origin, until)
+    fleet.now_s[0] = until
+    core.scalars[WINDOW_OPEN] = 0
+
+
+@kernel
+def advance_full(lane: FullLane, until: float) -> int:
+    """Let one fleet live until a time, or until it needs something that kernels cannot give.
+
+    Parameters
+    ----------
+    lane : FullLane
+        The fleet, changed in place.
+    until : float
+        Time in seconds, not before the fleet's clock; events at this very time happen.
+
+    Returns
+    -------
+    int
+        DONE: the clock stands at ``until`` and the window's counters are complete. NEEDS_BLOCK:
+        load the next stream block and call again. NEEDS_RECORDS: make room for more requests and
+        call again. NEEDS_FLUSH: take the rows of the log and call again.
+    """
+    fleet = borrow(lane)
+    core, requests, queue = fleet.core, fleet.requests, fleet.core.queue
+    scalars, records = core.scalars, core.records
+    if scalars[WINDOW_OPEN] == 0:
+        open_window(
+            core.window, core.nodes.work, fleet.desk.stations, fleet.nearest_demand, scalars
+        )
+        open_counts(fleet.desk.counts)
+    while True:
+        position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
+        if position == loaded and requests.end_s[0] <= until:
+            return NEEDS_BLOCK
+        if not has_log_room(fleet.desk.log, scalars[USED_RECORDS] + 1):
+            return NEEDS_FLUSH
+        next_request = requests.time_s[position] if position < loaded else np.inf
+        if queue.soon.num[SIZE] == 0:
+            turn_page(queue, core.nodes, records, False, min(next_request, until))
+        next_event = queue.soon.time[0]
+        next_timer, next_flow = first_time(fleet.timers), next_flow_end_s(fleet.link)
+        if min(min(next_event, next_request), min(next_timer, next_flow)) > until:
+            break
+        kind = kind_of(queue.soon.order[0])
+        if next_timer <= min(min(next_event, next_request), next_flow):
+            _turn_engine(fleet, first_station(fleet.timers), next_timer, until)
+        elif next_flow <= next_request and (
+            next_flow < next_event or (next_flow == next_event and kind >= FLOW_END)
+        ):
+            end_flow(fleet, next_flow)
+        elif next_request < next_event:
+            if not has_room(records, 1):
+                return NEEDS_RECORDS
+            scalars[NEXT_REQUEST] = position + 1
+            _take_request(fleet, position, next_request)
+        else:
+            item = queue.soon.item[0]
+            if kind == FAULT and not has_room(records, requests_at_risk(fleet, item)):
+                return NEEDS_RECORDS
+            pop_event(queue)
+            _happen(fleet, kind, item, next_event, until)
+    _close_window(fleet, until)
+    return DONE
