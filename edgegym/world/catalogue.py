@@ -29,6 +29,8 @@ class RequestType(Block):
     """Share of all requests; the shares add up to 1."""
     ttft_target_s: Quantity | None = None
     """Its own TTFT target; by default that of the objective."""
+    requires: str | None = None
+    """Tag that a node must offer to serve it (a model, adapter, tokenizer or privacy domain)."""
 
 
 class Profile(Block):
@@ -40,12 +42,17 @@ class Profile(Block):
     """Vertices; their ancestors are held too."""
 
 
+MOST_HOLDINGS = 4096
+"""Most sets of vertices that the nodes of one scenario can come to hold."""
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """The sets that nodes can hold, and what each is worth to each request type.
 
-    A *holding* is a set that a node may really hold: one of the S profiles, or the intersection of
-    two of them while a move is under way. The first S holdings are the profiles, in order.
+    A *holding* is a set that a node may really hold: one of the S profiles, the intersection of
+    two of them while a move is under way, or nothing. The first S holdings are the profiles, in
+    order. Where content expires or nodes fail, holdings are also what is left of others then.
     """
 
     forest: Forest
@@ -54,6 +61,8 @@ class Catalogue:
     """Q request types."""
     profiles: tuple[Profile, ...]
     """S profiles."""
+    changes_in_place: bool = False
+    """Whether nodes lose state other than by moves, so that a move may start from any holding."""
 
     @cached_property
     def profile_sets(self) -> tuple[frozenset[str], ...]:
@@ -62,23 +71,56 @@ class Catalogue:
 
     @cached_property
     def holdings(self) -> tuple[frozenset[str], ...]:
-        """The profiles' vertex sets, then their distinct pairwise intersections."""
-        found = list(self.profile_sets)
-        seen = set(found)
-        for first in self.profile_sets:
-            for second in self.profile_sets:
-                both = first & second
-                if both not in seen:
-                    seen.add(both)
-                    found.append(both)
-        return tuple(found)
+        """The profiles' vertex sets, then all others that a node can come to hold."""
+        found = dict.fromkeys(self.profile_sets)
+        found |= dict.fromkeys(a & b for a in self.profile_sets for b in self.profile_sets)
+        found[frozenset()] = None
+        later = [held for held in found if held not in set(self.profile_sets)]
+        holdings = [*self.profile_sets, *later]
+        return tuple(self._closed(holdings) if self.changes_in_place else holdings)
+
+    def _closed(self, holdings: list[frozenset[str]]) -> list[frozenset[str]]:
+        """Add what expiry and further moves leave of the holdings, until nothing is new."""
+        seen = set(holdings)
+        lost = [self.forest.subtree(name) for name in self.lifetime_vertices]
+        for held in holdings:  # grows while it is walked
+            left = [held - gone for gone in lost] + [held & kept for kept in self.profile_sets]
+            for rest in left:
+                if rest not in seen:
+                    seen.add(rest)
+                    holdings.append(rest)
+            if len(holdings) > MOST_HOLDINGS:
+                raise ValueError(
+                    f"profiles: what failures and expiring vertices leave of {len(self.profiles)} "
+                    f"profiles are more than {MOST_HOLDINGS} different sets of vertices; give "
+                    "fewer profiles, fewer vertices with lifetime_s, or profiles that are nested"
+                )
+        return holdings
+
+    @cached_property
+    def holds_weights(self) -> NDArray[np.bool_]:
+        """Whether each holding has the model that each request type needs, ``[H, Q]``."""
+        models = frozenset(item.name for item in self.forest.vertices if item.weights)
+        needed = [self.forest.path(item.path) & models for item in self.request_types]
+        return np.array([[model <= held for model in needed] for held in self.holdings])
+
+    @property
+    def lifetime_vertices(self) -> tuple[str, ...]:
+        """Names of the L vertices that expire, in the forest's order."""
+        return tuple(item.name for item in self.forest.vertices if item.lifetime_s is not None)
+
+    @cached_property
+    def holding_index(self) -> dict[frozenset[str], int]:
+        """Index of each vertex set among the holdings; the first of equal ones."""
+        index: dict[frozenset[str], int] = {}
+        for position, held in enumerate(self.holdings):
+            index.setdefault(held, position)
+        return index
 
     @cached_property
     def meet(self) -> NDArray[np.int64]:
         """Index of the holding left when a node goes from one profile to another, ``[S, S]``."""
-        index: dict[frozenset[str], int] = {}
-        for position, held in enumerate(self.holdings):
-            index.setdefault(held, position)
+        index = self.holding_index
         table = np.array(
             [[index[a & b] for b in self.profile_sets] for a in self.profile_sets], dtype=np.int64
         )

@@ -1,14 +1,14 @@
 """What must hold between the blocks of a scenario."""
 
-import math
 from typing import TYPE_CHECKING
+
+from edgegym.world.checks_features import check_features
+from edgegym.world.checks_fleet import check_adds_to_one, check_fleet
 
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
 
-_SHARE_TOLERANCE = 1e-6
 _MOST_NODES = 10_000_000
-_MOST_SLOTS = 1_000_000
 _MOST_REQUESTS_AT_ONCE = 1e9
 
 
@@ -28,8 +28,9 @@ def check_scenario(scenario: "Scenario") -> None:
     _check_names(scenario)
     _check_shares(scenario)
     _check_prompts(scenario)
-    _check_slots(scenario)
+    check_fleet(scenario)
     _check_size(scenario)
+    check_features(scenario)
 
 
 def _check_names(scenario: "Scenario") -> None:
@@ -63,9 +64,7 @@ def _check_shares(scenario: "Scenario") -> None:
         ("request_types", [item.share for item in scenario.request_types]),
         ("initial.mix", list(scenario.initial.mix.values())),
     ):
-        total = math.fsum(shares)
-        if abs(total - 1) > _SHARE_TOLERANCE:
-            raise ValueError(f"{name}: the shares add up to {total:.9g}; they must add to 1")
+        check_adds_to_one(name, shares)
 
 
 def _check_prompts(scenario: "Scenario") -> None:
@@ -77,25 +76,6 @@ def _check_prompts(scenario: "Scenario") -> None:
             raise ValueError(
                 f"request_types.{item.name}.input_tokens = {item.input_tokens}: must be at least "
                 f"the {depth} tokens of its path '{item.path}'"
-            )
-
-
-def _check_slots(scenario: "Scenario") -> None:
-    usable, runtime = scenario.hardware.usable_bytes, scenario.runtime_bytes_per_sequence
-    for profile, state, slots in zip(
-        scenario.profiles, scenario.state_bytes, scenario.concurrency, strict=True
-    ):
-        if slots < 1:
-            raise ValueError(
-                f"concurrency of profile '{profile.name}' is {max(slots, 0)}: state "
-                f"{state / 1e9:.3g} GB + one sequence {runtime / 1e9:.3g} GB exceed the usable "
-                f"memory {usable / 1e9:.3g} GB"
-            )
-        if slots > _MOST_SLOTS:
-            raise ValueError(
-                f"concurrency of profile '{profile.name}' is {slots}: usable memory "
-                f"{usable / 1e9:.3g} GB holds more than {_MOST_SLOTS} sequences of "
-                f"{runtime / 1e9:.3g} GB, the most a node can have"
             )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edgegym.world.classes import ClassTables, class_tables
 from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot
 from edgegym.world.routing import LoadAwareRouting
 from edgegym.world.serving import LognormalService
@@ -32,8 +33,9 @@ SERVICE_KINDS = ("exponential", "deterministic", "lognormal", "tokens", "engine"
 class World(NamedTuple):
     """Everything a kernel needs to know of a scenario; never changes.
 
-    S profiles, H holdings (the first S are the profiles, the rest their distinct intersections),
-    Q request types, F families.
+    S profiles, H holdings (the first S are the profiles, the rest what else a node can come to
+    hold), Q request types, F families. Tables of prefill times, slots and service rates are those
+    of the scenario's ``hardware``; `classes` has those of mixed fleets.
     """
 
     width_km: float
@@ -90,6 +92,7 @@ class World(NamedTuple):
     flash_member: NDArray[np.bool_]  # [F]
     epoch_s: float
     warmup_s: float
+    classes: ClassTables  # of the nodes; one class in a fleet without classes
 
 
 def _members(scenario: "Scenario", families: tuple[str, ...] | None) -> NDArray[np.bool_]:
@@ -228,4 +231,5 @@ def compile_world(scenario: "Scenario") -> World:
         flash_member=flash_member,
         epoch_s=scenario.control.epoch_s,
         warmup_s=scenario.initial.warmup_s,
+        classes=class_tables(scenario, type_share),
     )

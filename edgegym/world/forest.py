@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from edgegym.world.block import Block, CountOrZero
+from edgegym.world.block import Block, CountOrZero, Duration
 
 
 class Vertex(Block):
@@ -18,7 +18,29 @@ class Vertex(Block):
     depth_tokens: CountOrZero
     """Tokens from the start of the prompt to the end of this vertex."""
     bytes: CountOrZero | None = None
-    """Size of its own state; by default KV bytes per token times the tokens beyond the parent."""
+    """Size of its own state; by default KV bytes per token times the tokens beyond the parent,
+    rounded up to whole blocks of ``hardware.block_tokens``."""
+    lifetime_s: Duration | None = None
+    """After this time its content changes: what nodes hold of it and below it is void, and must be
+    fetched anew. By default it lasts."""
+    weights: bool = False
+    """A root whose bytes are a model's weights: a request whose path starts here can't be served
+    where they are not held."""
+
+    @model_validator(mode="after")
+    def _weights_are_a_root_of_bytes(self) -> "Vertex":
+        if self.weights and (self.parent is not None or self.depth_tokens or not self.bytes):
+            raise ValueError(
+                f"weights = {self.weights}: a model's weights are a root (parent = {self.parent}) "
+                f"without tokens (depth_tokens = {self.depth_tokens}) that states its bytes "
+                f"(bytes = {self.bytes})"
+            )
+        return self
+
+
+def whole_blocks(tokens: int, block_tokens: int) -> int:
+    """Return a number of tokens rounded up to whole blocks."""
+    return -(-tokens // block_tokens) * block_tokens
 
 
 class Forest:
@@ -30,6 +52,9 @@ class Forest:
         In any order.
     kv_bytes_per_token : int
         Gives the bytes of the vertices that do not state theirs.
+    block_tokens : int
+        Tokens of a block; a vertex that does not state its bytes begins a block of its own and
+        fills whole ones.
 
     Raises
     ------
@@ -38,10 +63,13 @@ class Forest:
         shallower than its parent.
     """
 
-    def __init__(self, vertices: Sequence[Vertex], kv_bytes_per_token: int) -> None:
+    def __init__(
+        self, vertices: Sequence[Vertex], kv_bytes_per_token: int, block_tokens: int = 1
+    ) -> None:
         self.vertices = tuple(vertices)
         self._by_name = {vertex.name: vertex for vertex in self.vertices}
         self._kv_bytes_per_token = kv_bytes_per_token
+        self._block_tokens = block_tokens
         self._check()
 
     def _check(self) -> None:
@@ -111,7 +139,12 @@ class Forest:
         if vertex.bytes is not None:
             return vertex.bytes
         above = 0 if vertex.parent is None else self._by_name[vertex.parent].depth_tokens
-        return self._kv_bytes_per_token * (vertex.depth_tokens - above)
+        own = whole_blocks(vertex.depth_tokens - above, self._block_tokens)
+        return self._kv_bytes_per_token * own
+
+    def subtree(self, name: str) -> frozenset[str]:
+        """Return a vertex and everything that continues it."""
+        return frozenset(other for other, above in self._ancestry.items() if name in above)
 
     def total_bytes(self, names: Iterable[str]) -> int:
         """Return the bytes of a set of vertices, each counted once (eq. 4)."""

@@ -1,5 +1,7 @@
 """A node's GPU: memory, prefill time and decode time."""
 
+import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -7,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from edgegym.world.block import Amount, Block, Count, CountOrZero, Quantity
+from edgegym.world.forest import whole_blocks
 from edgegym.world.hardware_presets import hardware_figures
 
 Attention = Literal["residual", "context"]
@@ -93,7 +96,12 @@ class Hardware(Block):
     kv_bytes_per_token: Count
     """KV cache of one token."""
     runtime_bytes_per_sequence: Count | None = None
-    """Memory of one running sequence; by default the KV of the mean input plus output."""
+    """Memory of one running sequence; by default the mean KV of input plus output, in whole
+    blocks, plus ``overhead_bytes_per_sequence``."""
+    block_tokens: Count = 1
+    """Tokens of a KV block: memory is given out in whole ones."""
+    overhead_bytes_per_sequence: CountOrZero = 0
+    """Memory of a running sequence besides its KV (activations, bookkeeping)."""
     prefill: Prefill
     """Prefill time."""
     decode: Decode
@@ -115,6 +123,32 @@ class Hardware(Block):
                 f"{self.memory_bytes}, or nothing can run"
             )
         return self
+
+    @model_validator(mode="after")
+    def _overhead_of_a_computed_size(self) -> "Hardware":
+        if self.overhead_bytes_per_sequence and self.runtime_bytes_per_sequence is not None:
+            raise ValueError(
+                f"overhead_bytes_per_sequence = {self.overhead_bytes_per_sequence}: is added to "
+                "the KV of a sequence; runtime_bytes_per_sequence = "
+                f"{self.runtime_bytes_per_sequence} already states all of its memory"
+            )
+        return self
+
+    def sequence_bytes(self, shares: Sequence[float], tokens: Sequence[int]) -> int:
+        """Return the mean memory of a running sequence, bytes (m_run).
+
+        Parameters
+        ----------
+        shares, tokens : sequence
+            Share of all requests, and input plus output tokens, of each request type.
+        """
+        if self.runtime_bytes_per_sequence is not None:
+            return self.runtime_bytes_per_sequence
+        mean_tokens = math.fsum(
+            share * whole_blocks(number, self.block_tokens)
+            for share, number in zip(shares, tokens, strict=True)
+        )
+        return math.ceil(self.kv_bytes_per_token * mean_tokens) + self.overhead_bytes_per_sequence
 
     @property
     def usable_bytes(self) -> int:

@@ -1,8 +1,8 @@
-"""The smaller blocks of a scenario: region, nodes, radio, telemetry, migration, control, goal."""
+"""The smaller blocks of a scenario: region, radio, telemetry, migration, control, goal."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from edgegym.world.block import Amount, Block, Count, Duration, Quantity, Share
 
@@ -23,29 +23,6 @@ class Region(Block):
     def area_km2(self) -> float:
         """Area in km²."""
         return self.width_km * self.height_km
-
-
-class Nodes(Block):
-    """How many edge nodes there are; their places are uniform in the region."""
-
-    count: Count | None = None
-    """A fixed number of nodes."""
-    density_per_km2: Quantity | None = None
-    """Mean density of a Poisson number of nodes; give this or ``count``."""
-    max_count: Count | None = None
-    """Largest Poisson number (larger and empty draws are redrawn); default the 0.9999 quantile."""
-
-    @model_validator(mode="after")
-    def _one_rule(self) -> "Nodes":
-        if (self.count is None) == (self.density_per_km2 is None):
-            raise ValueError(
-                f"count = {self.count}, density_per_km2 = {self.density_per_km2}: give exactly one"
-            )
-        if self.count is not None and self.max_count is not None:
-            raise ValueError(
-                f"max_count = {self.max_count}: only for a Poisson number of nodes, not with count"
-            )
-        return self
 
 
 class Radio(Block):

@@ -42,7 +42,7 @@ def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> d
     overrides : mapping
         Dotted path to new value. List items are addressed by ``name``, modulations by ``kind``.
         Setting one of two exclusive fields (such as ``nodes.count`` and ``nodes.density_per_km2``)
-        removes the other; setting a ``kind`` or ``hardware.preset`` starts its whole block anew.
+        removes the other; setting a ``kind`` or a hardware ``preset`` starts its whole block anew.
 
     Raises
     ------
@@ -66,7 +66,8 @@ def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> d
         if isinstance(here, list):
             here[here.index(_descend(here, last, path))] = value
         elif isinstance(here, dict):
-            if (last == "kind" and above != ["objective"]) or path == "hardware.preset":
+            new_preset = last == "preset" and above[-1:] == ["hardware"]
+            if (last == "kind" and above != ["objective"]) or new_preset:
                 here.clear()
             for other in _ALTERNATIVES.get((".".join(above), last), ()):
                 here.pop(other, None)

@@ -8,11 +8,11 @@ from edgegym.world.demand import Demand, Diurnal, Drift, FlashCrowd, Hotspot, Mo
 from edgegym.world.errors import ScenarioError
 from edgegym.world.forest import Vertex
 from edgegym.world.hardware import Hardware, OccupancyDecode, Prefill
+from edgegym.world.nodes import Nodes
 from edgegym.world.operations import (
     Control,
     Initial,
     Migration,
-    Nodes,
     Objective,
     Radio,
     Region,

@@ -16,15 +16,17 @@ from edgegym.files import write_text
 from edgegym.world.block import Block, CountOrZero
 from edgegym.world.catalogue import Catalogue, Profile, RequestType, family_names
 from edgegym.world.checks import check_scenario
+from edgegym.world.classes import mean_slots, sequence_bytes
 from edgegym.world.demand import Demand
 from edgegym.world.errors import ScenarioError, scenario_error
+from edgegym.world.features import full_features
 from edgegym.world.forest import Forest, Vertex
 from edgegym.world.hardware import Hardware, prefill_s
+from edgegym.world.nodes import NodeClass, Nodes
 from edgegym.world.operations import (
     Control,
     Initial,
     Migration,
-    Nodes,
     Objective,
     Radio,
     Region,
@@ -69,7 +71,8 @@ class Scenario(Block):
     profiles: tuple[Profile, ...] = Field(min_length=1)
     """What a node can hold."""
     hardware: Hardware
-    """Every node's GPU."""
+    """Every node's GPU, or that of the classes of nodes that do not state theirs. Its
+    ``kv_bytes_per_token`` and ``block_tokens`` give vertices their default bytes on all classes."""
     radio: Radio
     """Radio latency."""
     demand: Demand
@@ -150,18 +153,27 @@ class Scenario(Block):
     @cached_property
     def catalogue(self) -> Catalogue:
         """Hit depths, bytes and holdings of the profiles."""
-        forest = Forest(self.forest, self.hardware.kv_bytes_per_token)
-        return Catalogue(forest, self.request_types, self.profiles)
+        gpu = self.hardware
+        forest = Forest(self.forest, gpu.kv_bytes_per_token, gpu.block_tokens)
+        changes = self.failures is not None or any(v.lifetime_s is not None for v in self.forest)
+        return Catalogue(forest, self.request_types, self.profiles, changes)
+
+    @cached_property
+    def node_classes(self) -> tuple[NodeClass, ...]:
+        """The C classes of nodes, each with its GPU unless it has none; one without classes."""
+        if not self.nodes.classes:
+            return (NodeClass(name="node", share=1.0, hardware=self.hardware),)
+        return tuple(
+            item.model_copy(update={"hardware": self.hardware})
+            if item.gpu and item.hardware is None
+            else item
+            for item in self.nodes.classes
+        )
 
     @cached_property
     def runtime_bytes_per_sequence(self) -> int:
-        """Memory of one running sequence, bytes (m_run)."""
-        if self.hardware.runtime_bytes_per_sequence is not None:
-            return self.hardware.runtime_bytes_per_sequence
-        tokens = math.fsum(
-            item.share * (item.input_tokens + item.output_tokens) for item in self.request_types
-        )
-        return math.ceil(self.hardware.kv_bytes_per_token * tokens)
+        """Memory of one running sequence on ``hardware``, bytes (m_run)."""
+        return sequence_bytes(self, self.hardware)
 
     @cached_property
     def state_bytes(self) -> tuple[int, ...]:
@@ -170,9 +182,16 @@ class Scenario(Block):
 
     @cached_property
     def concurrency(self) -> tuple[int, ...]:
-        """Sequences that run at once beside each profile, ``[S]`` (eq. 12)."""
-        usable, runtime = self.hardware.usable_bytes, self.runtime_bytes_per_sequence
-        return tuple((usable - size) // runtime for size in self.state_bytes)
+        """Sequences that run at once beside each profile, ``[S]`` (eq. 12).
+
+        In a mixed fleet the mean over the nodes that the profile fits, rounded down.
+        """
+        return mean_slots(self)
+
+    @cached_property
+    def needs_full(self) -> bool:
+        """Whether it takes the full event loop, see :mod:`edgegym.world.features`."""
+        return bool(full_features(self))
 
     # Fleet and demand
 
@@ -245,29 +264,13 @@ class Scenario(Block):
         """Return the analytic network of the scenario's long-run means.
 
         The mix is ``initial.mix``; popularity, load and flash crowds enter with their averages over
-        time, places with their average over the region.
+        time, places with their average over the region. A mixed fleet enters, as an approximation,
+        with the mean figures of the nodes that each profile fits; nodes without GPU thin the
+        density.
         """
-        from edgegym.world.network import TieredNetwork
+        from edgegym.world.tiers import network_of
 
-        world = self.compile()
-        return TieredNetwork(
-            density_per_km2=self.density_per_km2,
-            request_intensity=world.mean_rate_per_s / self.region.area_km2,
-            profile_probabilities=self.initial_mix,
-            concurrency=np.array(self.concurrency),
-            input_tokens=world.input_tokens,
-            hit_tokens=world.hit_tokens[: len(self.profiles)],
-            type_probabilities=world.type_share,
-            prefill_linear_s=self.hardware.prefill.linear_s,
-            prefill_quadratic_s=self.hardware.prefill.quadratic_s,
-            prefill_floor_s=self.hardware.prefill.floor_s,
-            attention=self.hardware.prefill.attention,
-            decode_occupancy_s=world.decode_occupancy_s,
-            radio_xi=self.radio.xi,
-            radio_alpha=self.radio.alpha,
-            radio_base_s=self.radio.base_s,
-            state_bytes=np.array(self.state_bytes),
-        )
+        return network_of(self)
 
     # Files
 

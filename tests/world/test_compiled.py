@@ -1,6 +1,7 @@
 """The scenario as arrays: every value of a small world by hand, and promises for all worlds."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +114,11 @@ def test_arrays_keep_their_types_and_stay_writable_through_pickle(name):
     # Numba compiles a kernel once for each set of array types: copies must not differ.
     world = preset(name).compile()
     copied = pickle.loads(pickle.dumps(world))
+    _check_same_types(world._replace(classes=None), copied._replace(classes=None))
+    _check_same_types(world.classes, copied.classes)
+
+
+def _check_same_types(world: tuple[Any, ...], copied: tuple[Any, ...]) -> None:
     for before, after in zip(world, copied, strict=True):
         assert type(before) is type(after)
         if isinstance(before, np.ndarray):
@@ -124,4 +130,4 @@ def test_arrays_keep_their_types_and_stay_writable_through_pickle(name):
             assert after.flags["WRITEABLE"]
             np.testing.assert_array_equal(before, after)
         else:
-            assert type(before) in (float, int, bool)
+            assert before is None or type(before) in (float, int, bool)

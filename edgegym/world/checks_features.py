@@ -1,0 +1,82 @@
+"""What must hold between the blocks that only the full event loop knows."""
+
+from typing import TYPE_CHECKING
+
+from edgegym.world.hardware import TpotDecode
+from edgegym.world.serving import EngineService, LruCache, TokensService
+
+if TYPE_CHECKING:
+    from edgegym.world.scenario import Scenario
+
+
+def check_features(scenario: "Scenario") -> None:
+    """Check service against hardware, and what needs an origin or a cache of profiles.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its fleet is valid.
+
+    Raises
+    ------
+    ValueError
+        Names the field, the value and the rule.
+    """
+    _check_service(scenario)
+    _check_cache(scenario)
+    _check_origin(scenario)
+    _check_outages(scenario)
+
+
+def _check_service(scenario: "Scenario") -> None:
+    if not isinstance(scenario.service, TokensService | EngineService):
+        return
+    for item in scenario.node_classes:
+        if item.hardware is not None and not isinstance(item.hardware.decode, TpotDecode):
+            mixed = item in scenario.nodes.classes
+            field = f"nodes.classes.{item.name}.hardware" if mixed else "hardware"
+            raise ValueError(
+                f"{field}.decode.kind = '{item.hardware.decode.kind}': service.kind = "
+                f"'{scenario.service.kind}' needs 'tpot', the time per output token"
+            )
+
+
+def _check_cache(scenario: "Scenario") -> None:
+    if not isinstance(scenario.cache, LruCache):
+        return
+    for vertex in scenario.forest:
+        if vertex.weights:
+            raise ValueError(
+                f"forest.{vertex.name}.weights = true: a cache of what was computed "
+                "(cache.kind = 'lru') holds no weights; use cache.kind = 'profiles'"
+            )
+    if scenario.fetch.controller != "never":
+        raise ValueError(
+            f"fetch.controller = '{scenario.fetch.controller}': nodes with cache.kind = 'lru' "
+            "compute what they miss; it must be 'never'"
+        )
+
+
+def _check_origin(scenario: "Scenario") -> None:
+    if scenario.origin is not None:
+        return
+    rule = "there is no origin; give the block 'origin'"
+    if scenario.admission is not None and scenario.admission.spill == "origin":
+        raise ValueError(f"admission.spill = 'origin': {rule}")
+    if scenario.failures is None:
+        return
+    if scenario.failures.origin is not None:
+        raise ValueError(f"failures.origin: {rule}")
+    if any(outage.what == "origin" for outage in scenario.failures.outages):
+        raise ValueError(f"failures.outages: what = 'origin', but {rule}")
+
+
+def _check_outages(scenario: "Scenario") -> None:
+    if scenario.failures is None:
+        return
+    for position, outage in enumerate(scenario.failures.outages):
+        if outage.node is not None and outage.node >= scenario.max_nodes:
+            raise ValueError(
+                f"failures.outages.{position}.node = {outage.node}: must be below "
+                f"{scenario.max_nodes}, the most nodes that there can be"
+            )
