@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
+from edgegym.world.serving import EngineService, TokensService
+
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
 
@@ -29,6 +31,7 @@ def check_scenario(scenario: "Scenario") -> None:
     _check_shares(scenario)
     _check_prompts(scenario)
     _check_slots(scenario)
+    _check_engine(scenario)
     _check_size(scenario)
 
 
@@ -97,6 +100,26 @@ def _check_slots(scenario: "Scenario") -> None:
                 f"{usable / 1e9:.3g} GB holds more than {_MOST_SLOTS} sequences of "
                 f"{runtime / 1e9:.3g} GB, the most a node can have"
             )
+
+
+def _check_engine(scenario: "Scenario") -> None:
+    """Check that the laws that go token by token know how long a token takes."""
+    service, decode = scenario.service, scenario.hardware.decode
+    if isinstance(service, TokensService | EngineService) and decode.kind == "occupancy":
+        raise ValueError(
+            f"hardware.decode.kind = 'occupancy': service '{service.kind}' needs the time per "
+            "output token, kind 'tpot' or 'steps'"
+        )
+    most = max(scenario.concurrency)
+    if (
+        isinstance(service, EngineService)
+        and service.schedule == "chunked"
+        and service.step_tokens <= most
+    ):
+        raise ValueError(
+            f"service.step_tokens = {service.step_tokens}: must be above the {most} sequences that "
+            "a node can run, or prompts get no part of a step"
+        )
 
 
 def _check_size(scenario: "Scenario") -> None:
