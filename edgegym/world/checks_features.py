@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from edgegym.world.hardware import TpotDecode
+from edgegym.world.classes import class_slots
+from edgegym.world.hardware import OccupancyDecode
 from edgegym.world.serving import EngineService, LruCache, TokensService
 
 if TYPE_CHECKING:
@@ -32,13 +33,23 @@ def _check_service(scenario: "Scenario") -> None:
     if not isinstance(scenario.service, TokensService | EngineService):
         return
     for item in scenario.node_classes:
-        if item.hardware is not None and not isinstance(item.hardware.decode, TpotDecode):
+        if item.hardware is not None and isinstance(item.hardware.decode, OccupancyDecode):
             mixed = item in scenario.nodes.classes
             field = f"nodes.classes.{item.name}.hardware" if mixed else "hardware"
             raise ValueError(
                 f"{field}.decode.kind = '{item.hardware.decode.kind}': service.kind = "
-                f"'{scenario.service.kind}' needs 'tpot', the time per output token"
+                f"'{scenario.service.kind}' needs 'tpot' or 'steps', the time per output token"
             )
+    most = int(class_slots(scenario).max())
+    if (
+        isinstance(scenario.service, EngineService)
+        and scenario.service.schedule == "chunked"
+        and scenario.service.step_tokens <= most
+    ):
+        raise ValueError(
+            f"service.step_tokens = {scenario.service.step_tokens}: must be above the {most} "
+            "sequences that a node can run, or prompts get no part of a step"
+        )
 
 
 def _check_cache(scenario: "Scenario") -> None:

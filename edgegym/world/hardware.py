@@ -6,7 +6,14 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from edgegym.world.block import Amount, Block, Count, CountOrZero, Quantity
 from edgegym.world.forest import whole_blocks
@@ -74,14 +81,89 @@ class TpotDecode(Block):
     batch: Count = 16
     """Batch size at which the table is read (linear between rows, constant outside them)."""
 
+    def tpot(self, sequences: ArrayLike) -> NDArray[np.float64]:
+        """Return the seconds per output token while so many sequences decode, same shape."""
+        batches = sorted(self.tpot_s)
+        return np.interp(
+            np.asarray(sequences, dtype=np.float64),
+            batches,
+            [self.tpot_s[batch] for batch in batches],
+        )
+
     def seconds(self, output_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the decode occupancy of each request type, seconds ``[Q]``."""
-        batches = sorted(self.tpot_s)
-        tpot = np.interp(self.batch, batches, [self.tpot_s[batch] for batch in batches])
-        return output_tokens * tpot
+        return output_tokens * self.tpot(self.batch)
 
 
-Decode = Annotated[OccupancyDecode | TpotDecode, Field(discriminator="kind")]
+class StepsDecode(Block):
+    """Time of an engine's step by the sequences and the prompt tokens in it."""
+
+    kind: Literal["steps"] = "steps"
+    step_s: dict[NonNegativeInt, dict[NonNegativeInt, PositiveFloat]] = Field(min_length=1)
+    """Seconds by decoding sequences, then by prompt tokens; linear between, constant outside."""
+    batch: Count = 16
+    """Sequences at which the other service laws read the table, without prompt tokens."""
+
+    @field_validator("step_s")
+    @classmethod
+    def _more_tokens_take_longer(
+        cls, step_s: dict[int, dict[int, float]]
+    ) -> dict[int, dict[int, float]]:
+        for sequences, row in step_s.items():
+            if not row:
+                raise ValueError(f"{sequences}: give the seconds of at least one chunk")
+            times = [row[chunk] for chunk in sorted(row)]
+            for chunk, before, after in zip(sorted(row)[1:], times, times[1:], strict=False):
+                if after < before:
+                    raise ValueError(
+                        f"{sequences}.{chunk} = {after:g}: a step with more prompt tokens can't "
+                        f"take less than {before:g} s, that of a smaller chunk"
+                    )
+        return step_s
+
+    def step(self, sequences: ArrayLike, prompt_tokens: ArrayLike) -> NDArray[np.float64]:
+        """Return the seconds of steps of the engine (bilinear in the table).
+
+        Parameters
+        ----------
+        sequences : array_like
+            Sequences that decode one token each.
+        prompt_tokens : array_like
+            Tokens of a prompt in the same step; it broadcasts with ``sequences``.
+
+        Returns
+        -------
+        numpy.ndarray
+            Seconds, float64, in the broadcast shape.
+        """
+        n, chunk = np.broadcast_arrays(
+            np.asarray(sequences, dtype=np.float64), np.asarray(prompt_tokens, dtype=np.float64)
+        )
+        rows = np.array(sorted(self.step_s), dtype=np.float64)
+        at_chunk = np.array(
+            [
+                np.interp(chunk, sorted(row), [row[size] for size in sorted(row)])
+                for row in (self.step_s[int(key)] for key in rows)
+            ]
+        )
+        above = np.clip(np.searchsorted(rows, n), 1, max(len(rows) - 1, 1))
+        below, above = above - 1, np.minimum(above, len(rows) - 1)
+        span = np.where(above > below, rows[above] - rows[below], 1.0)
+        part = np.clip((n - rows[below]) / span, 0.0, 1.0)
+        low = np.take_along_axis(at_chunk, below[None], axis=0)[0]
+        high = np.take_along_axis(at_chunk, above[None], axis=0)[0]
+        return low + part * (high - low)
+
+    def tpot(self, sequences: ArrayLike) -> NDArray[np.float64]:
+        """Return the seconds per output token while so many sequences decode, same shape."""
+        return self.step(sequences, 0.0)
+
+    def seconds(self, output_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the decode occupancy of each request type, seconds ``[Q]``."""
+        return output_tokens * self.tpot(self.batch)
+
+
+Decode = Annotated[OccupancyDecode | TpotDecode | StepsDecode, Field(discriminator="kind")]
 
 
 class Hardware(Block):

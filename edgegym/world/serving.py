@@ -28,7 +28,7 @@ class LognormalService(Block):
 
 
 class TokensService(Block):
-    """Prefill, then one token at a time at the pace of the batch that the request finds."""
+    """Prefill at once, then one token at a time at the pace of the batch that the request finds."""
 
     kind: Literal["tokens"] = "tokens"
     output: Literal["fixed", "geometric"] = "fixed"
@@ -42,7 +42,7 @@ class EngineService(Block):
     schedule: Literal["fifo", "chunked"] = "fifo"
     """Prompts one by one while decoding pauses, or in chunks that share each step with decoding."""
     step_tokens: Count = 512
-    """Tokens of a step, prompt and decode together, with chunks."""
+    """Tokens of a step with chunks: one for each decoding sequence, the rest of a prompt."""
     output: Literal["fixed", "geometric"] = "fixed"
     """Law of the output length around the type's mean."""
 
