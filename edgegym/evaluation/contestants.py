@@ -14,6 +14,7 @@ from edgegym.evaluation.episode import Decider, FunctionDecider, PredictDecider
 
 if TYPE_CHECKING:
     from edgegym.envs.placement import PlacementEnv
+    from edgegym.world.scenario import Scenario
 
 _MODEL_NAME = "model.zip"
 
@@ -189,6 +190,33 @@ def contestant(label: str, value: Any) -> Contestant:
         f"policies['{label}'] = {value!r}: must be a policy's name, a model or its path, a "
         "function of observation and info, or an object with predict()"
     )
+
+
+def world_of_contestant(item: Contestant, scenario: "Scenario") -> "Scenario":
+    """Return the world in which a contestant plays.
+
+    Parameters
+    ----------
+    item : Contestant
+        Who.
+    scenario : Scenario
+        The world of the comparison.
+
+    Returns
+    -------
+    Scenario
+        The same but for named policies that need other caches and another router.
+
+    Raises
+    ------
+    ScenarioError
+        If the world can't be changed so.
+    """
+    if isinstance(item, NamedPolicy):
+        from edgegym.policies import world_of
+
+        return world_of(item.source, scenario)
+    return scenario
 
 
 def _named_or_saved(label: str, value: "str | os.PathLike[str]") -> Contestant:

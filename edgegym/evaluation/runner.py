@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgegym.evaluation.card import experiment_card
 from edgegym.evaluation.comparison import Comparison
-from edgegym.evaluation.contestants import Contestant, contestant
+from edgegym.evaluation.contestants import Contestant, contestant, world_of_contestant
 from edgegym.evaluation.episode import Episode
 from edgegym.evaluation.progress import progress_of
 from edgegym.evaluation.results import ResultTable, summarise
@@ -88,8 +88,21 @@ class ComparisonPlan:
             table=table,
             per_seed=per_seed,
             card=experiment_card(self.scenario, workers if away else 0, time.monotonic() - begin),
-            remarks=(*remarks, *_remarks(table)),
+            remarks=(*remarks, *self._other_worlds(), *_remarks(table)),
         )
+
+    def _other_worlds(self) -> list[str]:
+        """Return what is to be said of policies that play in a changed world."""
+        remarks = []
+        for label, item in self.contestants.items():
+            world = world_of_contestant(item, self.scenario)
+            if world != self.scenario:
+                cache = " ".join(str(value) for value in world.cache.model_dump().values())
+                remarks.append(
+                    f"'{label}' plays in the same world with other caches ({cache} bytes a node) "
+                    f"and another router ({world.routing.kind})"
+                )
+        return remarks
 
     def _allot(self, jobs: int) -> tuple[int, dict[str, bytes], list[str]]:
         """Return the number of workers, who plays there, and what is to be said about it."""
@@ -228,6 +241,7 @@ def _check_models(plan: ComparisonPlan) -> None:
 
     env = PlacementEnv(plan.scenario, observe_clock=plan.observe_clock)
     for item in plan.contestants.values():
+        world_of_contestant(item, plan.scenario)
         if isinstance(item, ModelObject | SavedModel):
             item.decider(env)
 

@@ -20,10 +20,11 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from edgegym.evaluation.contestants import Contestant
+from edgegym.evaluation.contestants import Contestant, world_of_contestant
 from edgegym.evaluation.episode import Decider, Episode, play
 
 if TYPE_CHECKING:
+    from edgegym.envs.placement import PlacementEnv
     from edgegym.world.scenario import Scenario
 
 _THREADS = ("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -41,7 +42,7 @@ class Job:
 
 
 class Stage:
-    """Where episodes are played: one environment, and the policies that have played in it.
+    """Where episodes are played: an environment for each world, and the policies that have played.
 
     Parameters
     ----------
@@ -52,16 +53,26 @@ class Stage:
     """
 
     def __init__(self, scenario: "Scenario", observe_clock: bool) -> None:
-        from edgegym.envs.placement import PlacementEnv
-
-        self._env = PlacementEnv(scenario, observe_clock=observe_clock)
-        self._deciders: dict[str, Decider] = {}
+        self._scenario = scenario
+        self._observe_clock = observe_clock
+        self._envs: list["PlacementEnv"] = []
+        self._playing: dict[str, tuple["PlacementEnv", Decider]] = {}
 
     def play(self, job: Job, contestant: Contestant) -> Episode:
         """Play one episode; the contestant's policy is made once."""
-        if job.label not in self._deciders:
-            self._deciders[job.label] = contestant.decider(self._env)
-        return play(self._env, self._deciders[job.label], job.seed)
+        if job.label not in self._playing:
+            env = self._env_of(world_of_contestant(contestant, self._scenario))
+            self._playing[job.label] = (env, contestant.decider(env))
+        return play(*self._playing[job.label], job.seed)
+
+    def _env_of(self, scenario: "Scenario") -> "PlacementEnv":
+        from edgegym.envs.placement import PlacementEnv
+
+        for env in self._envs:
+            if env.scenario == scenario:
+                return env
+        self._envs.append(PlacementEnv(scenario, observe_clock=self._observe_clock))
+        return self._envs[-1]
 
 
 def travels(contestant: Contestant) -> bytes | None:

@@ -1,6 +1,6 @@
 """Policies that need no training: from doing nothing to the analytic controllers."""
 
 from edgegym.policies.base import Policy
-from edgegym.policies.registry import make_policy, policies
+from edgegym.policies.registry import make_policy, policies, world_of
 
-__all__ = ["Policy", "make_policy", "policies"]
+__all__ = ["Policy", "make_policy", "policies", "world_of"]

@@ -7,6 +7,7 @@ from edgegym.policies.analytic import AnalyticPolicy, LargestDeficit
 from edgegym.policies.base import Policy
 from edgegym.policies.basic import RandomPolicy, StaticPolicy
 from edgegym.policies.local import LocalDemand
+from edgegym.policies.lru import LruPolicy, lru_world
 from edgegym.policies.mix import static_optimal_policy, uniform_policy
 from edgegym.policies.mpc import MpcPolicy
 from edgegym.world.resolve import resolve_scenario
@@ -37,7 +38,10 @@ _BUILDERS: dict[str, Callable[["Scenario", int], Policy]] = {
     "analytic": _analytic,
     "analytic_local": _analytic_local,
     "analytic_mpc": _analytic_mpc,
+    "lru": LruPolicy,
 }
+
+_WORLDS: dict[str, Callable[["Scenario"], "Scenario"]] = {"lru": lru_world}
 
 
 def policies() -> tuple[str, ...]:
@@ -67,3 +71,22 @@ def make_policy(name: str, scenario: "str | os.PathLike[str] | Scenario", seed: 
     if not isinstance(name, str) or name not in _BUILDERS:
         raise ValueError(f"policy is {name!r}: it must be one of {', '.join(_BUILDERS)}")
     return _BUILDERS[name](resolve_scenario(scenario), seed)
+
+
+def world_of(name: str, scenario: "Scenario") -> "Scenario":
+    """Return the world in which a built-in policy plays when it is compared with others.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`policies`.
+    scenario : Scenario
+        The world of the comparison.
+
+    Returns
+    -------
+    Scenario
+        The same for policies that only place; other caches and routing for ``lru``. Nodes, requests
+        and the sizes of observation and action never differ.
+    """
+    return _WORLDS[name](scenario) if name in _WORLDS else scenario

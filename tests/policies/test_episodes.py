@@ -31,7 +31,7 @@ def test_actions_are_legal_with_and_without_masks(name: str) -> None:
     unmasked, _, info = play(env, policy, 0, epochs=25, masks=False)
     assert info["episode_illegal_actions"] == 0
     assert masked == unmasked  # the observation says exactly what is legal
-    if name != "static":
+    if name not in ("static", "lru"):
         assert info["episode_moves"] > 0
 
 
