@@ -20,9 +20,7 @@ def prefill_seconds(
     new = input_tokens - hit_tokens
     linear = 0.0
     if new > 0.0:
-        linear = max(
-            coefficients[node_class, LINEAR_S] * new, coefficients[node_class, FLOOR_S]
-        )
+        linear = max(coefficients[node_class, LINEAR_S] * new, coefficients[node_class, FLOOR_S])
     pairs = new * new
     if coefficients[node_class, CONTEXT] > 0.0:
         pairs = input_tokens * input_tokens - hit_tokens * hit_tokens

@@ -80,9 +80,7 @@ class Played:
     prefill_ticks: np.ndarray
 
 
-def play(
-    params: EngineParams, operations: Any, stations: int = 1, classes: Any = None
-) -> Played:
+def play(params: EngineParams, operations: Any, stations: int = 1, classes: Any = None) -> Played:
     """Do the operations with the engines proper, compiled."""
     rows = np.zeros((len(operations), 7))
     for row, operation in zip(rows, operations, strict=True):

@@ -176,9 +176,7 @@ def stories(draw):
         draw(st.one_of(st.none(), st.integers(0, i - 1))) if i else None for i in range(count)
     ]
     sizes = draw(st.lists(st.integers(0, 9), min_size=count, max_size=count))
-    paths = draw(
-        st.lists(st.one_of(st.none(), st.integers(0, count - 1)), min_size=1, max_size=5)
-    )
+    paths = draw(st.lists(st.one_of(st.none(), st.integers(0, count - 1)), min_size=1, max_size=5))
     acts = st.sampled_from([START] * 6 + [FIRST] * 6 + [LEAVE] * 6 + [EXPIRE, CLEAR])
     number = st.integers(0, 50)
     deeds = draw(st.lists(st.tuples(acts, number, number, number), min_size=1, max_size=60))
