@@ -13,7 +13,8 @@ RUNNER_UP = 8  # station of the best path that was not taken, -1 where there was
 REDISPATCHES = 9  # times that it was sent again because its station failed
 HIT_DEPTH = 10  # vertices of its path that were not computed
 SPILLED = 11  # code of the last decision, see below
-NUM_TASK_NUMS = 12
+KEPT_DEPTH = 12  # vertices of its path that it keeps in its station's radix cache
+NUM_TASK_NUMS = 13
 
 # Columns of `tasks.real`.
 X_KM = 0
@@ -32,8 +33,9 @@ NUM_TASK_REALS = 11
 # More values of STATUS, see edgegym.simulator.columns.
 STALLED = 5  # in its slot, its fetch still flows
 RESTORING = 6  # in its slot, until READY_S
-IN_ENGINE = 7  # in its slot, prefilled or decoding
-LOST = 8  # given up after a failure; freed when its event comes
+PREFILLING = 7  # in its slot, until its first token, where a radix cache waits for it
+IN_ENGINE = 8  # in its slot, prefilled or decoding
+LOST = 9  # given up after a failure; freed when its event comes
 
 # Codes of `Decision.spilled`.
 NOT_SPILLED = 0
@@ -51,6 +53,11 @@ ROUTING_KEY = 3  # keys of random draws
 FAULTS_KEY = 4
 ORIGIN_KEY = 5
 NUM_FULL_SCALARS = 6
+
+# Columns of `node_flows`.
+NODE_FLOW = 0  # the flow of its move or refresh, -1 without one
+NODE_FLOW_KIND = 1  # which of the two it awaits
+NUM_NODE_FLOW = 2
 
 # Columns of `faults.num`: one row for each node, the origin and the link.
 DOWN = 0  # causes for which it is down

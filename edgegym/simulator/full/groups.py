@@ -5,14 +5,8 @@ Arrays of a state have a leading axis of fleets, ``[B, …]``, which a lane is w
 
 from typing import NamedTuple
 
-from edgegym.simulator.full.columns import (
-    NUM_FAULT,
-    NUM_TASK_NUMS,
-    NUM_TASK_REALS,
-)
-from edgegym.simulator.lane import Lane
+from edgegym.simulator.full.columns import NUM_FAULT, NUM_TASK_NUMS, NUM_TASK_REALS
 from edgegym.simulator.state import Floats, Ints
-from edgegym.world.classes import ClassTables
 
 
 class Tasks(NamedTuple):
@@ -42,12 +36,12 @@ class Faults(NamedTuple):
 
 
 class FaultParams(NamedTuple):
-    """Random failures: mean times, ``inf`` for what never fails by itself."""
+    """Random failures; infinite mean times where nothing fails by itself."""
 
     mean_up_s: Floats  # [3] node, origin, link
     mean_down_s: Floats  # [3]
     outages: Floats  # [n, 3] component, begin_s, end_s
-    refill: bool  # whether a node that comes back fetches what its profile holds
+    empty_profile: int  # of a node that comes back, -1 where each keeps its own
 
 
 class OriginParams(NamedTuple):
@@ -64,12 +58,36 @@ class OriginParams(NamedTuple):
     affinity: float
     output_cap_tokens: int
     path_tokens: Floats  # [Q] what a replica that holds the type's prefix spares
-    request_s: float  # mean time between requests that leave all its slots
+    request_s: float  # mean time between two requests that leave, with all its slots in use
 
 
 class LifeParams(NamedTuple):
     """The life of a request."""
 
-    service_kind: int
+    service_kind: int  # index into SERVICE_KINDS
+    has_engine: bool
     lru: bool
-    num_nodes: int  # most nodes, N: the origin's row
+    num_nodes: int  # most nodes, N; the origin's row
+    coefficients: Floats  # [C + 1, 4] prefill of each class, the origin last
+    occupancy_s: Floats  # [C, Q] decode, with the type's output length
+    by_tokens: Ints  # [C] 1 where decode takes as long as the output is
+    token_s: Floats  # [C, most_active + 1] per output token and active sequences
+    most_active: int
+    catalogue_s: float  # 0: what stations hold is advertised without delay
+    most_dispatches: int  # a request that is sent again more often is rejected
+
+
+class Holdings(NamedTuple):
+    """What the rows of stations are worth; R rows are C · H, or M with radix caches."""
+
+    hit_tokens: Floats  # [R, Q] really held; below 0 where a type can't be served
+    seen_tokens: Floats  # [R, Q] as advertised: the same array, or its copy of the last time
+    hit_depth: Ints  # [C * H, Q] vertices of the type's path
+    path_length: Ints  # [Q]
+    path_bytes: Ints  # [Q]
+    node_class: Ints  # [M] C for the origin
+    row_service_rate: Floats  # [C * H] 1/s
+    empty_row: Ints  # [C]
+    missing_bytes: Ints  # [H, S]
+    bytes_per_token: Ints  # [C]
+    num_holdings: int  # H

@@ -4,26 +4,25 @@ from typing import NamedTuple
 
 from edgegym.simulator.columns import NUM_NODE_WORK
 from edgegym.simulator.full.counts import Counts
+from edgegym.simulator.full.engine_data import Engine, EngineParams
+from edgegym.simulator.full.expiry import ExpiryParams, ExpiryState
+from edgegym.simulator.full.flows import LinkState
 from edgegym.simulator.full.groups import (
     FaultParams,
     Faults,
+    Holdings,
     Lengths,
     LifeParams,
     OriginParams,
     Tasks,
 )
+from edgegym.simulator.full.link import LinkParams
 from edgegym.simulator.full.log import Log
-from edgegym.simulator.lane import (
-    Area,
-    Core,
-    Records,
-    Requests,
-    Transfers,
-    Types,
-    Window,
-)
+from edgegym.simulator.full.lru import LruParams, LruState
+from edgegym.simulator.full.routing_groups import Routing
+from edgegym.simulator.full.timers import Timers
+from edgegym.simulator.lane import Area, Core, Records, Requests, Transfers, Types, Window
 from edgegym.simulator.state import Bools, Floats, Ints
-from edgegym.world.classes import ClassTables
 
 
 class Desk(NamedTuple):
@@ -44,16 +43,15 @@ class Desk(NamedTuple):
 
 
 class Catalogue(NamedTuple):
-    """What stations hold, and what follows from it."""
+    """What nodes are to hold, and what follows from it."""
 
     profile: Ints  # [N]
     slots: Ints  # [N, S]
     up: Bools  # [N]
-    position_km: Floats  # [N] of the x axis
+    node_x_km: Floats  # [N]
     tier_wait_s: Floats  # [S]
     advertises_tier: bool
     live: bool  # what nodes hold is advertised without delay
-    classes: ClassTables
 
 
 class FullLane(NamedTuple):
@@ -62,6 +60,7 @@ class FullLane(NamedTuple):
     core: Core
     desk: Desk
     catalogue: Catalogue
+    holdings: Holdings
     transfers: Transfers
     area: Area
     requests: Requests
@@ -69,7 +68,17 @@ class FullLane(NamedTuple):
     nearest_demand: Ints  # [N, F]
     now_s: Floats  # [1]
     scalars: Ints  # [NUM_FULL_SCALARS]
-    faults: Faults
     life: LifeParams
     origin: OriginParams
+    faults: Faults
     fault_params: FaultParams
+    routing: Routing
+    timers: Timers
+    engine: Engine
+    engine_params: EngineParams
+    link: LinkState
+    link_params: LinkParams
+    lru: LruState
+    lru_params: LruParams
+    expiry: ExpiryState
+    expiry_params: ExpiryParams

@@ -1,8 +1,7 @@
 """How long a request is prefilled, and holds its slot."""
 
 from edgegym.simulator.compiling import inlined
-from edgegym.simulator.full.columns import INPUT_TOKENS, OUTPUT_TOKENS
-from edgegym.simulator.full.groups import OriginParams, Tasks
+from edgegym.simulator.full.groups import OriginParams
 from edgegym.simulator.state import Floats
 
 # Columns of `ClassTables.coefficients`.
@@ -31,16 +30,4 @@ def prefill_seconds(
 def origin_prefill_seconds(origin: OriginParams, input_tokens: float, hit_tokens: float) -> float:
     """Return the prefill time of a prompt at the origin."""
     new = input_tokens - hit_tokens
-    return origin.prefill_linear_s * new + origin.prefill_quadratic_s * new * new
-
-
-@inlined
-def origin_decode_seconds(origin: OriginParams, tasks: Tasks, record: int) -> float:
-    """Return the time from the first to the last token at the origin."""
-    return (tasks.num[record, OUTPUT_TOKENS] - 1) * origin.tpot_s
-
-
-@inlined
-def input_tokens_of(tasks: Tasks, record: int) -> float:
-    """Return the length of a request's prompt."""
-    return float(tasks.num[record, INPUT_TOKENS])
+    return origin.prefill_linear_s * new + origin.prefill_quadratic_s * (new * new)
