@@ -5,7 +5,7 @@ Arrays of a state have a leading axis of fleets, ``[B, …]``, which a lane is w
 
 from typing import NamedTuple
 
-from edgegym.simulator.full.columns import NUM_FAULT, NUM_TASK_NUMS, NUM_TASK_REALS
+from edgegym.simulator.full.columns import NUM_FAULT, NUM_NODE_FLOW, NUM_TASK_NUMS, NUM_TASK_REALS
 from edgegym.simulator.state import Floats, Ints
 
 
@@ -25,6 +25,14 @@ class Lengths(NamedTuple):
     output_tokens: Ints  # [R]
 
     COLUMNS = ()
+
+
+class NodeFlows(NamedTuple):
+    """The flow that each node waits for."""
+
+    num: Ints  # [N, NUM_NODE_FLOW]
+
+    COLUMNS = (("num", NUM_NODE_FLOW),)
 
 
 class Faults(NamedTuple):
@@ -84,10 +92,11 @@ class Holdings(NamedTuple):
     seen_tokens: Floats  # [R, Q] as advertised: the same array, or its copy of the last time
     hit_depth: Ints  # [C * H, Q] vertices of the type's path
     path_length: Ints  # [Q]
-    path_bytes: Ints  # [Q]
+    path_tokens: Ints  # [Q]
     node_class: Ints  # [M] C for the origin
     row_service_rate: Floats  # [C * H] 1/s
     empty_row: Ints  # [C]
     missing_bytes: Ints  # [H, S]
     bytes_per_token: Ints  # [C]
     num_holdings: int  # H
+    num_types: int  # Q

@@ -13,6 +13,7 @@ from edgegym.simulator.full.groups import (
     Holdings,
     Lengths,
     LifeParams,
+    NodeFlows,
     OriginParams,
     Tasks,
 )
@@ -70,6 +71,7 @@ class FullLane(NamedTuple):
     scalars: Ints  # [NUM_FULL_SCALARS]
     life: LifeParams
     origin: OriginParams
+    node_flows: NodeFlows
     faults: Faults
     fault_params: FaultParams
     routing: Routing

@@ -38,7 +38,7 @@ class FullParams(NamedTuple):
     expiry: ExpiryParams
     hit_depth: Ints  # [C * H, Q]
     path_length: Ints  # [Q]
-    path_bytes: Ints  # [Q]
+    path_tokens: Ints  # [Q]
 
 
 def full_params(
@@ -70,7 +70,7 @@ def full_params(
         expiry=expiry_params(scenario),
         hit_depth=_hit_depth(scenario, world),
         path_length=np.array([len(path) for path in paths], dtype=np.int64),
-        path_bytes=np.array([forest.total_bytes(path) for path in paths], dtype=np.int64),
+        path_tokens=np.array([forest.hit_depth(path, path) for path in paths], dtype=np.int64),
     )
 
 

@@ -71,24 +71,33 @@ def take_first(nodes: Nodes, records: Records, station: int) -> int:
 
 
 @helper
-def take_slot(fleet: FullLane, station: int, record: int, now: float) -> None:
-    """Give a request the slot that the caller has counted as taken."""
-    core, desk = fleet.core, fleet.desk
-    info, times, num = core.records.info, core.records.time, desk.tasks.num
+def take_slot(fleet: FullLane, station: int, record: int, now: float) -> bool:
+    """Give a request the slot that the caller has counted as taken.
+
+    Returns whether it can stay: not where its station lacks what it can't do without.
+    """
+    core, num = fleet.core, fleet.desk.tasks.num
+    info, times = core.records.info, core.records.time
+    hit, depth = local_hit(fleet, station, record)
+    if hit < 0:
+        return False
     times[record, START_S] = now
     info[record, HOLDING] = core.nodes.work[station, HOLDS]
-    hit, depth = local_hit(fleet, station, record)
     num[record, LOCAL_HIT_TOKENS] = hit
     note_wait(core.signals, core.nodes, station, now, now - times[record, JOIN_S])
     if num[record, FLOW] >= 0:
         info[record, STATUS] = STALLED
         times[record, FIRST_TOKEN_S] = np.inf
-        return
+        return True
     if hit >= num[record, HIT_TOKENS]:
         # Nothing was fetched, or the node has meanwhile got as much itself.
         num[record, HIT_TOKENS], num[record, HIT_DEPTH] = hit, depth
-        desk.tasks.real[record, RESTORE_S] = 0.0
+        fleet.desk.tasks.real[record, RESTORE_S] = 0.0
+    if fleet.life.lru and station != fleet.desk.origin:
+        lru_pin(fleet.lru_params, fleet.lru, station, info[record, TYPE], depth)
+        num[record, KEPT_DEPTH] = depth
     begin_service(fleet, station, record, now)
+    return True
 
 
 @helper
@@ -96,7 +105,6 @@ def begin_service(fleet: FullLane, station: int, record: int, now: float) -> Non
     """Let a request in its slot go on once its state is there."""
     core, tasks = fleet.core, fleet.desk.tasks
     info, times = core.records.info, core.records.time
-    request_type = info[record, TYPE]
     restore_s = tasks.real[record, RESTORE_S]
     ready = now + restore_s
     prefill_s = prefill_seconds(
@@ -117,44 +125,53 @@ def begin_service(fleet: FullLane, station: int, record: int, now: float) -> Non
         else:
             enter_engine(fleet, station, record, now)
         return
-    info[record, STATUS] = ACTIVE
-    times[record, FIRST_TOKEN_S] = ready + prefill_s
-    end = ready + slot_seconds(fleet, station, record, request_type, prefill_s)
+    first = ready + prefill_s
+    end = ready + slot_seconds(fleet, station, record, prefill_s)
+    times[record, FIRST_TOKEN_S] = first
     tasks.real[record, END_S] = end
-    push_event(core.queue, end, SLOT_END, request_item(station, record))
+    info[record, STATUS] = ACTIVE
+    if fleet.life.lru and first < end:
+        # Its station's radix cache gets what it computes with its first token.
+        info[record, STATUS] = PREFILLING
+        push_event(core.queue, first, READY, request_item(station, record))
+    else:
+        push_event(core.queue, end, SLOT_END, request_item(station, record))
 
 
 @helper
-def leave_slot(fleet: FullLane, station: int, record: int, now: float, until: float) -> None:
-    """Let a request leave its slot in an advance to ``until``, and the next in the queue take it.
+def become_ready(fleet: FullLane, station: int, record: int, now: float) -> None:
+    """Let a request be restored, or get the first token that a radix cache waits for."""
+    if fleet.core.records.info[record, STATUS] == PREFILLING:
+        fleet.core.records.info[record, STATUS] = ACTIVE
+        keep_computed(fleet, station, record)
+        end = fleet.desk.tasks.real[record, END_S]
+        push_event(fleet.core.queue, end, SLOT_END, request_item(station, record))
+    else:
+        end_restoring(fleet, station, record, now)
+
+
+@helper
+def end_service(fleet: FullLane, station: int, record: int, now: float, until: float) -> None:
+    """Let a request leave its slot in an advance to ``until``.
 
     A request whose first token comes later than that keeps its record until then.
     """
     core, desk = fleet.core, fleet.desk
-    info, work = core.records.info, core.nodes.work
+    info, num = core.records.info, desk.tasks.num
     core.window.counters[COMPLETED] += 1
     desk.tasks.real[record, END_S] = now
-    if core.records.time[record, FIRST_TOKEN_S] > until:
+    if fleet.life.lru and info[record, COUNTED] & FIRST_TOKEN_COUNTED == 0:
+        keep_computed(fleet, station, record)
+    leave_cache(fleet, station, record)
+    note_left_tokens(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS])
+    first = core.records.time[record, FIRST_TOKEN_S]
+    if not fleet.life.has_engine or station == desk.origin:
+        error_s = first - core.records.time[record, ARRIVAL_S] - desk.tasks.real[record, PREDICTED_S]
+        note_error(fleet.routing, station, error_s, now)
+    if first > until:
         info[record, STATUS] = SLOT_FREED
     else:
         if not info[record, COUNTED] & FIRST_TOKEN_COUNTED:
             count_first_token(desk, record)
         close_request(desk, record)
     note_left(core.signals, core.nodes, station)
-    if work[station, WAITING] > 0 and work[station, IN_SLOTS] <= work[station, SLOTS]:
-        take_slot(fleet, station, take_first(core.nodes, core.records, station), now)
-        return
-    accrue_slots(work, station, now)
-    work[station, IN_SLOTS] -= 1
-
-
-@helper
-def fill_slots(fleet: FullLane, station: int, now: float) -> None:
-    """Start queued requests while slots are free."""
-    core = fleet.core
-    work = core.nodes.work
-    accrue_slots(work, station, now)
-    while work[station, WAITING] > 0 and work[station, IN_SLOTS] < work[station, SLOTS]:
-        record = take_first(core.nodes, core.records, station)
-        work[station, IN_SLOTS] += 1
-        take_slot(fleet, station, record, now)
