@@ -76,7 +76,7 @@ _SITES_AHEAD = 4
 
 
 @helper
-def _open_window(
+def open_window(
     window: Window, work: Ints, num_nodes: int, nearest_demand: Ints, scalars: Ints
 ) -> None:
     """Set the window's counters to zero, but for the moves started before it."""
@@ -191,7 +191,7 @@ def advance_one(lane: Lane, until: float) -> int:
     core, area, requests, catalogue = fleet.core, fleet.area, fleet.requests, fleet.catalogue
     nodes, queue, window, scalars = core.nodes, core.queue, core.window, core.scalars
     if scalars[WINDOW_OPEN] == 0:
-        _open_window(window, nodes.work, area.num_nodes, fleet.nearest_demand, scalars)
+        open_window(window, nodes.work, area.num_nodes, fleet.nearest_demand, scalars)
     # The nearest node of the last request, counted one request late, when its memory has come.
     noted, noted_family = -1, 0
     ahead = area.num_nodes >= _FETCHES_AHEAD_NODES

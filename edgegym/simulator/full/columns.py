@@ -35,7 +35,8 @@ STALLED = 5  # in its slot, its fetch still flows
 RESTORING = 6  # in its slot, until READY_S
 PREFILLING = 7  # in its slot, until its first token, where a radix cache waits for it
 IN_ENGINE = 8  # in its slot, prefilled or decoding
-LOST = 9  # given up after a failure; freed when its event comes
+TURNED_AWAY = 9  # to be sent on from its station
+LOST = 10  # given up after a failure; freed when its event comes
 
 # Codes of `Decision.spilled`.
 NOT_SPILLED = 0

@@ -15,9 +15,7 @@ import numpy as np
 from edgegym.simulator.accounting import accrue_slots, release_record
 from edgegym.simulator.columns import (
     ACTIVE,
-    ARRIVAL_S,
     COUNTED,
-    DRAINING,
     FIRST_TOKEN_COUNTED,
     FIRST_TOKEN_S,
     FREE,
@@ -25,34 +23,49 @@ from edgegym.simulator.columns import (
     IN_FLIGHT,
     IN_SLOTS,
     NODE,
+    NUM_RECORD_INDICES,
+    NUM_RECORD_TIMES,
     ON_RADIO,
     PLACE,
-    QUEUED,
     REPORTED,
     SITE_X_KM,
     SLOT_FREED,
+    SLOTS,
     STATUS,
     USED_RECORDS,
     WAITING,
 )
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import FAULT, push_event
+from edgegym.simulator.full.carrying import lose_state, receive
 from edgegym.simulator.full.columns import (
     DOWN,
+    END_S,
     FAULTS_KEY,
     IN_ENGINE,
+    INPUT_TOKENS,
     LOST,
-    NO_FETCH,
+    NUM_TASK_NUMS,
+    NUM_TASK_REALS,
+    OUTPUT_TOKENS,
+    PREFILLING,
+    REQUEST,
     RESTORING,
-    STALLED,
     TOGGLES,
+    TURNED_AWAY,
 )
-from edgegym.simulator.full.counting import close_request, count_first_token
+from edgegym.simulator.full.counting import count_first_token, log_end
 from edgegym.simulator.full.counts import FAILURES, INTERRUPTED, REDISPATCHED, count
+from edgegym.simulator.full.engine import engine_drop
+from edgegym.simulator.full.fetching import drop_all_fetches, drop_fetch
+from edgegym.simulator.full.flows import REFRESH
 from edgegym.simulator.full.lane import FullLane
-from edgegym.simulator.full.moving import receive, refresh_node
+from edgegym.simulator.full.link import set_link_up
+from edgegym.simulator.full.log import INTERRUPTED as INTERRUPTED_OUTCOME
 from edgegym.simulator.full.random import uniform_of
-from edgegym.simulator.full.sending import send_again
+from edgegym.simulator.full.routing import note_left, note_load, note_lost
+from edgegym.simulator.full.sending import new_record, send_again
+from edgegym.simulator.full.stations import refresh_node
 
 # Kinds of components: rows of FaultParams.
 NODES = 0
@@ -65,8 +78,6 @@ OUTAGE_BEGINS = 1
 OUTAGE_ENDS = 2
 CODE_SHIFT = 32
 COMPONENT_MASK = (1 << CODE_SHIFT) - 1
-
-_INTERRUPTED_OUTCOME = 1
 
 
 @inlined
@@ -109,12 +120,13 @@ def strike(fleet: FullLane, item: int, now: float) -> None:
     if fails and num[component, DOWN] == 1:
         count(fleet.desk.counts, FAILURES, 1)
         if component > fleet.life.num_nodes:
-            cut_link(fleet, now)
+            set_link_up(fleet.link_params, fleet.link, now, False)
+            drop_all_fetches(fleet, now)
         else:
             _fail_station(fleet, component, now)
     elif not fails and num[component, DOWN] == 0:
         if component > fleet.life.num_nodes:
-            mend_link(fleet, now)
+            set_link_up(fleet.link_params, fleet.link, now, True)
         else:
             _recover_station(fleet, component, now)
 
@@ -127,21 +139,24 @@ def _fail_station(fleet: FullLane, station: int, now: float) -> None:
     if station < fleet.life.num_nodes:
         fleet.catalogue.up[station] = False
         core.nodes.sites[work[station, PLACE], SITE_X_KM] = np.inf
-        drop_state(fleet, station, now)
-    drop_engine(fleet, station)
+        lose_state(fleet, station, now)
+    while engine_drop(fleet.engine, fleet.timers, station, now) >= 0:
+        pass
     work[station, IN_SLOTS] = 0
     work[station, WAITING] = 0
-    work[station, ON_RADIO] = 0
-    work[station, REPORTED] = 0
+    work[station, SLOTS] = 0
     if station < fleet.life.num_nodes:
-        refresh_node(fleet.catalogue, core.nodes, core.signals.backlog, station)
+        refresh_node(fleet, station)
     last = -1
     while True:
         record = _first_after(fleet, station, last)
         if record < 0:
             break
         last = fleet.desk.tasks.num[record, REQUEST]
-        _lose(fleet, record, now)
+        _lose(fleet, station, record, now)
+    work[station, ON_RADIO] = 0
+    work[station, REPORTED] = 0
+    note_load(fleet.routing, station, now)
 
 
 @helper
@@ -161,29 +176,45 @@ def _first_after(fleet: FullLane, station: int, request: int) -> int:
 
 
 @helper
-def _lose(fleet: FullLane, record: int, now: float) -> None:
+def _lose(fleet: FullLane, station: int, record: int, now: float) -> None:
     """Take a request off a failed station."""
     desk, records = fleet.desk, fleet.core.records
+    num = desk.tasks.num
     status = records.info[record, STATUS]
-    # Its event stays in the queue, and frees the record when it comes.
-    awaited = status in (IN_FLIGHT, ACTIVE, RESTORING)
-    if status in (ACTIVE, IN_ENGINE) and records.time[record, FIRST_TOKEN_S] <= now:
-        if not records.info[record, COUNTED] & FIRST_TOKEN_COUNTED:
-            count_first_token(desk, record)
-        desk.tasks.real[record, END_S] = now
-        count(desk.counts, INTERRUPTED, 1)
-        log_end(desk, record, INTERRUPTED_OUTCOME)
-        if not awaited:
-            release_record(records, record)
+    if status == TURNED_AWAY:
+        # It is on its way elsewhere already.
+        return
+    tokens = num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS]
+    if status == IN_FLIGHT:
+        note_lost(fleet.routing, station, tokens)
     else:
-        drop_fetch(fleet, record, now)
-        again = record
-        if awaited:
-            again = _copy_request(fleet, record)
-        count(desk.counts, REDISPATCHED, 1)
-        send_again(fleet, again, now)
-    if awaited:
+        note_left(fleet.routing, station, tokens)
+    if status in (ACTIVE, IN_ENGINE) and records.time[record, FIRST_TOKEN_S] <= now:
+        _interrupt(fleet, record, now)
+        if status == ACTIVE:
+            records.info[record, STATUS] = LOST
+        else:
+            release_record(records, record)
+        return
+    drop_fetch(fleet, record, now)
+    count(desk.counts, REDISPATCHED, 1)
+    again = record
+    if status in (IN_FLIGHT, ACTIVE, RESTORING, PREFILLING):
+        # Its event stays in the queue, and frees the old record when it comes.
+        again = _copy_request(fleet, record)
         records.info[record, STATUS] = LOST
+    send_again(fleet, again, now)
+
+
+@helper
+def _interrupt(fleet: FullLane, record: int, now: float) -> None:
+    """Let a request end whose first token has come."""
+    desk = fleet.desk
+    if not fleet.core.records.info[record, COUNTED] & FIRST_TOKEN_COUNTED:
+        count_first_token(desk, record)
+    desk.tasks.real[record, END_S] = now
+    count(desk.counts, INTERRUPTED, 1)
+    log_end(desk, record, INTERRUPTED_OUTCOME)
 
 
 @helper
@@ -210,12 +241,16 @@ def _recover_station(fleet: FullLane, station: int, now: float) -> None:
     if station == fleet.life.num_nodes:
         work[station, SLOTS] = fleet.origin.slots
         return
-    catalogue = fleet.catalogue
+    catalogue, holdings = fleet.catalogue, fleet.holdings
     catalogue.up[station] = True
     core.nodes.sites[work[station, PLACE], SITE_X_KM] = catalogue.node_x_km[station]
     if fleet.fault_params.empty_profile >= 0:
         catalogue.profile[station] = fleet.fault_params.empty_profile
-    node_class = catalogue.node_class[station]
-    row = empty_row(catalogue, station)
-    missing_bytes = catalogue.missing_bytes[row % catalogue.num_holdings, profile]
-    receive(fleet, station, row, missing_bytes, now)
+    if fleet.life.lru:
+        refresh_node(fleet, station)
+    else:
+        row = work[station, HOLDS]
+        held = row % holdings.num_holdings
+        size = holdings.missing_bytes[held, catalogue.profile[station]]
+        receive(fleet, station, row, size, REFRESH, now)
+    note_load(fleet.routing, station, now)

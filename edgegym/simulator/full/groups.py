@@ -90,6 +90,7 @@ class Holdings(NamedTuple):
 
     hit_tokens: Floats  # [R, Q] really held; below 0 where a type can't be served
     seen_tokens: Floats  # [R, Q] as advertised: the same array, or its copy of the last time
+    holders: Ints  # [C * H] up nodes that hold the row
     hit_depth: Ints  # [C * H, Q] vertices of the type's path
     path_length: Ints  # [Q]
     path_tokens: Ints  # [Q]

@@ -42,7 +42,7 @@ def local_hit(fleet: FullLane, station: int, record: int) -> tuple[int, int]:
 
 
 @inlined
-def _decode_seconds(fleet: FullLane, station: int, record: int, request_type: int) -> float:
+def _decode_seconds(fleet: FullLane, station: int, record: int) -> float:
     """Return the decode time of a request, before its mark."""
     output = float(fleet.desk.tasks.num[record, OUTPUT_TOKENS])
     node_class = fleet.desk.station_class[station]
@@ -51,6 +51,7 @@ def _decode_seconds(fleet: FullLane, station: int, record: int, request_type: in
     if fleet.life.service_kind == TOKENS:
         active = min(fleet.core.nodes.work[station, IN_SLOTS], fleet.life.most_active)
         return decode_seconds(fleet.life.token_s, node_class, active, output)
+    request_type = fleet.core.records.info[record, TYPE]
     decode_s = fleet.life.occupancy_s[node_class, request_type]
     usual = fleet.core.types.output_tokens[request_type]
     if output != usual and fleet.life.by_tokens[node_class]:
@@ -59,15 +60,13 @@ def _decode_seconds(fleet: FullLane, station: int, record: int, request_type: in
 
 
 @helper
-def slot_seconds(
-    fleet: FullLane, station: int, record: int, request_type: int, prefill_s: float
-) -> float:
+def slot_seconds(fleet: FullLane, station: int, record: int, prefill_s: float) -> float:
     """Return how long a request keeps its slot from when its state is ready.
 
     Exponential service takes (prefill + decode) · mark, as the paper's M/M/c does; the first token
     can then come after the slot is free. The other laws keep the slot until the first token.
     """
-    decode_s = _decode_seconds(fleet, station, record, request_type)
+    decode_s = _decode_seconds(fleet, station, record)
     mark = fleet.core.records.time[record, MARK]
     if fleet.life.service_kind == EXPONENTIAL:
         return (prefill_s + decode_s) * mark

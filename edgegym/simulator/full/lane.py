@@ -6,6 +6,7 @@ from edgegym.simulator.columns import NUM_NODE_WORK
 from edgegym.simulator.full.counts import Counts
 from edgegym.simulator.full.engine_data import Engine, EngineParams
 from edgegym.simulator.full.expiry import ExpiryParams, ExpiryState
+from edgegym.simulator.full.fetch import FetchParams
 from edgegym.simulator.full.flows import LinkState
 from edgegym.simulator.full.groups import (
     FaultParams,
@@ -17,7 +18,7 @@ from edgegym.simulator.full.groups import (
     OriginParams,
     Tasks,
 )
-from edgegym.simulator.full.link import LinkParams
+from edgegym.simulator.full.sharing import LinkParams
 from edgegym.simulator.full.log import Log
 from edgegym.simulator.full.lru import LruParams, LruState
 from edgegym.simulator.full.routing_groups import Routing
@@ -39,6 +40,7 @@ class Desk(NamedTuple):
     station_class: Ints  # [M]
     work: Ints  # [M, NUM_NODE_WORK]
     origin: int  # station of the origin, -1 without one
+    stations: int  # M
 
     COLUMNS = (("work", NUM_NODE_WORK), ("coefficients", 4))
 
@@ -80,6 +82,7 @@ class FullLane(NamedTuple):
     engine_params: EngineParams
     link: LinkState
     link_params: LinkParams
+    fetch_params: FetchParams
     lru: LruState
     lru_params: LruParams
     expiry: ExpiryState

@@ -3,7 +3,7 @@
 import numpy as np
 
 from edgegym.jit import kernel
-from edgegym.simulator.accounting import accrue_slots
+from edgegym.simulator.accounting import accrue_slots, release_record
 from edgegym.simulator.columns import (
     DRAINING,
     IN_SLOTS,
@@ -32,19 +32,29 @@ from edgegym.simulator.events import (
     record_of,
     turn_page,
 )
-from edgegym.simulator.full.columns import LOST, NEAREST
+from edgegym.simulator.full.carrying import end_flow, expire, let_flow, note_progress
+from edgegym.simulator.full.columns import LOST, TURNED_AWAY
 from edgegym.simulator.full.counting import settle
 from edgegym.simulator.full.counts import open_counts
+from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN, engine_accrue, engine_fire
+from edgegym.simulator.full.faults import requests_at_risk, strike
+from edgegym.simulator.full.flows import FLOWS, NUM_FLOWS
 from edgegym.simulator.full.lane import FullLane
+from edgegym.simulator.full.link import next_flow_end_s
 from edgegym.simulator.full.log import has_log_room
-from edgegym.simulator.full.moving import let_flow
-from edgegym.simulator.full.sending import admit, dispatch, has_room, land
-from edgegym.simulator.full.slots import leave_slot
+from edgegym.simulator.full.lru import lru_has_room
+from edgegym.simulator.full.restoring import take_first_token
+from edgegym.simulator.full.routing import publish_tokens
+from edgegym.simulator.full.sending import admit, dispatch, has_room, land, send_again
+from edgegym.simulator.full.slots import become_ready, leave_slot
+from edgegym.simulator.full.stations import publish_catalogue
+from edgegym.simulator.full.timers import first_station, first_time
 from edgegym.simulator.step import DONE, NEEDS_BLOCK, NEEDS_RECORDS, open_window
 from edgegym.simulator.telemetry import publish
 
 NEEDS_FLUSH = 3
 NEEDS_FLOWS = 4
+NEEDS_LEAVES = 5
 
 
 @helper
@@ -68,11 +78,11 @@ def _happen(fleet: FullLane, kind: int, item: int, now: float, until: float) -> 
     elif kind == EXPIRY:
         expire(fleet, item, now)
     elif kind == TELEMETRY:
-        publish(core.signals, core.nodes, fleet.area.num_nodes, now)
-        publish_origin(fleet, now)
+        publish(core.signals, core.nodes, fleet.desk.stations, now)
+        publish_tokens(fleet.routing, fleet.desk.stations)
         push_event(core.queue, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
     elif kind == CATALOGUE:
-        publish_catalogue(fleet, now)
+        publish_catalogue(fleet)
         push_event(core.queue, (item + 1) * fleet.life.catalogue_s, CATALOGUE, item + 1)
 
 
@@ -81,19 +91,22 @@ def _happen_to_request(
     fleet: FullLane, kind: int, station: int, record: int, now: float, until: float
 ) -> None:
     records = fleet.core.records
-    if records.info[record, STATUS] == LOST:
+    status = records.info[record, STATUS]
+    if status == LOST:
         release_record(records, record)
+    elif status == TURNED_AWAY:
+        send_again(fleet, record, now)
     elif kind == LANDING:
         land(fleet, station, record, now)
     elif kind == READY:
-        end_restoring(fleet, station, record, now)
+        become_ready(fleet, station, record, now)
     else:
         leave_slot(fleet, station, record, now, until)
-        begin_waiting_flow(fleet, station, now)
+        _flow_when_drained(fleet, station, now)
 
 
 @inlined
-def begin_waiting_flow(fleet: FullLane, station: int, now: float) -> None:
+def _flow_when_drained(fleet: FullLane, station: int, now: float) -> None:
     """Let the bytes of a move flow if the node has drained enough."""
     work = fleet.core.nodes.work
     if work[station, DRAINING] and work[station, IN_SLOTS] <= work[station, SLOTS]:
@@ -102,14 +115,16 @@ def begin_waiting_flow(fleet: FullLane, station: int, now: float) -> None:
 
 @helper
 def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> None:
-    """Let what a station's engine has finished be finished."""
+    """Let happen what is due at a station's engine."""
     while True:
-        event, record = engine_fire(fleet.engine, station, now)
+        event, record = engine_fire(
+            fleet.engine_params, fleet.engine, fleet.timers, station, now
+        )
         if event == FIRST_TOKEN:
-            take_first_token(fleet, record, now)
+            take_first_token(fleet, station, record, now)
         elif event == FINISHED:
             leave_slot(fleet, station, record, now, until)
-            begin_waiting_flow(fleet, station, now)
+            _flow_when_drained(fleet, station, now)
         else:
             break
 
@@ -118,12 +133,33 @@ def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> Non
 def _close_window(fleet: FullLane, until: float) -> None:
     core = fleet.core
     settle(fleet.desk, until)
-    for node in range(fleet.area.num_nodes):
-        accrue_slots(core.nodes.work, node, until)
-    if fleet.desk.origin >= 0:
-        accrue_slots(core.nodes.work, fleet.desk.origin, until)
+    for station in range(fleet.desk.stations):
+        accrue_slots(core.nodes.work, station, until)
+        if fleet.life.has_engine:
+            engine_accrue(fleet.engine, core.nodes.work, station, until)
+    note_progress(fleet, until)
     fleet.now_s[0] = until
     core.scalars[WINDOW_OPEN] = 0
+
+
+@helper
+def _missing_room(fleet: FullLane, kind: int, item: int) -> int:
+    """Return what an event needs more room for before it happens, DONE if nothing."""
+    requests, flows = 1, 1
+    if kind == FAULT:
+        requests = requests_at_risk(fleet, item)
+        flows += requests
+    elif kind == EXPIRY:
+        flows += fleet.area.num_nodes
+    if not has_room(fleet.core.records, requests):
+        return NEEDS_RECORDS
+    if fleet.link.num[FLOWS] + flows > fleet.link.num[NUM_FLOWS]:
+        return NEEDS_FLOWS
+    if fleet.life.lru and not lru_has_room(fleet.lru):
+        return NEEDS_LEAVES
+    if not has_log_room(fleet.desk.log, fleet.core.scalars[USED_RECORDS] + 1):
+        return NEEDS_FLUSH
+    return DONE
 
 
 @kernel
@@ -142,7 +178,9 @@ def advance_full(lane: FullLane, until: float) -> int:
     int
         DONE: the clock stands at ``until`` and the window's counters are complete. NEEDS_BLOCK:
         load the next stream block and call again. NEEDS_RECORDS: make room for more requests and
-        call again. NEEDS_FLUSH: take the rows of the log and call again.
+        call again. NEEDS_FLUSH: take the rows of the log and call
+        again. NEEDS_FLOWS, NEEDS_LEAVES: make room for flows, for leaves of radix caches, and call
+        again.
     """
     fleet = borrow(lane)
     core, requests, queue = fleet.core, fleet.requests, fleet.core.queue
@@ -156,8 +194,6 @@ def advance_full(lane: FullLane, until: float) -> int:
         position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
         if position == loaded and requests.end_s[0] <= until:
             return NEEDS_BLOCK
-        if not has_log_room(fleet.desk.log, scalars[USED_RECORDS] + 1):
-            return NEEDS_FLUSH
         next_request = requests.time_s[position] if position < loaded else np.inf
         if queue.soon.num[SIZE] == 0:
             turn_page(queue, core.nodes, records, False, min(next_request, until))
@@ -166,6 +202,9 @@ def advance_full(lane: FullLane, until: float) -> int:
         if min(min(next_event, next_request), min(next_timer, next_flow)) > until:
             break
         kind = kind_of(queue.soon.order[0])
+        missing = _missing_room(fleet, kind, queue.soon.item[0])
+        if missing != DONE:
+            return missing
         if next_timer <= min(min(next_event, next_request), next_flow):
             _turn_engine(fleet, first_station(fleet.timers), next_timer, until)
         elif next_flow <= next_request and (
@@ -173,15 +212,13 @@ def advance_full(lane: FullLane, until: float) -> int:
         ):
             end_flow(fleet, next_flow)
         elif next_request < next_event:
-            if not has_room(records, 1):
-                return NEEDS_RECORDS
             scalars[NEXT_REQUEST] = position + 1
             _take_request(fleet, position, next_request)
         else:
             item = queue.soon.item[0]
-            if kind == FAULT and not has_room(records, requests_at_risk(fleet, item)):
-                return NEEDS_RECORDS
             pop_event(queue)
             _happen(fleet, kind, item, next_event, until)
+    if not has_log_room(fleet.desk.log, scalars[USED_RECORDS]):
+        return NEEDS_FLUSH
     _close_window(fleet, until)
     return DONE

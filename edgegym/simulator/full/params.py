@@ -7,9 +7,10 @@ import numpy as np
 
 from edgegym.simulator.full.engine_data import EngineParams, engine_params
 from edgegym.simulator.full.expiry import ExpiryParams, expiry_params
+from edgegym.simulator.full.fetch import FetchParams, fetch_params
 from edgegym.simulator.full.groups import FaultParams, LifeParams, OriginParams
 from edgegym.simulator.full.holding import ENGINE
-from edgegym.simulator.full.link import LinkParams, link_params
+from edgegym.simulator.full.sharing import LinkParams, link_params
 from edgegym.simulator.full.lru import LruParams, lru_params, no_lru_params
 from edgegym.simulator.full.routing_groups import RoutingParams, routing_params
 from edgegym.simulator.full.tokens import tpot_table
@@ -34,6 +35,7 @@ class FullParams(NamedTuple):
     routing: RoutingParams
     engine: EngineParams
     link: LinkParams
+    fetch: FetchParams
     lru: LruParams
     expiry: ExpiryParams
     hit_depth: Ints  # [C * H, Q]
@@ -66,6 +68,7 @@ def full_params(
         routing=routing_params(scenario, world, router),
         engine=engine_params(scenario, world),
         link=link_params(scenario),
+        fetch=fetch_params(scenario),
         lru=lru_params(scenario) if lru else no_lru_params(),
         expiry=expiry_params(scenario),
         hit_depth=_hit_depth(scenario, world),

@@ -103,12 +103,3 @@ def leave_cache(fleet: FullLane, station: int, record: int) -> None:
         lru_leave(
             fleet.lru_params, fleet.lru, station, request_type, num[record, KEPT_DEPTH], rest_bytes
         )
-
-
-@helper
-def finish_prefill(fleet: FullLane, station: int, record: int) -> None:
-    """Let the first token of a request come that a radix cache waited for."""
-    fleet.core.records.info[record, STATUS] = ACTIVE
-    keep_computed(fleet, station, record)
-    end = fleet.desk.tasks.real[record, END_S]
-    push_event(fleet.core.queue, end, SLOT_END, request_item(station, record))

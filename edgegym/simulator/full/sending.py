@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgegym.simulator.accounting import accrue_slots, release_record
+from edgegym.simulator.accounting import release_record
 from edgegym.simulator.columns import (
     ARRIVAL_S,
     ARRIVALS,
@@ -10,15 +10,14 @@ from edgegym.simulator.columns import (
     FAMILY_ARRIVALS,
     FREE_RECORD,
     IN_FLIGHT,
-    IN_SLOTS,
     JOIN_S,
     MARK,
     NEXT,
     NODE,
     NUM_RECORDS,
     ON_RADIO,
+    PLACE,
     REJECTED,
-    SLOTS,
     STATUS,
     TYPE,
     USED_RECORDS,
@@ -34,13 +33,18 @@ from edgegym.simulator.full.columns import (
     HIT_DEPTH,
     HIT_TOKENS,
     INPUT_TOKENS,
+    KEPT_DEPTH,
+    LOCAL_HIT_TOKENS,
     NEAREST,
     NOBODY,
+    NOT_SPILLED,
+    ORIGIN_KEY,
     OUTPUT_TOKENS,
     PREDICTED_S,
     REDISPATCHES,
     REQUEST,
     RESTORE_S,
+    ROUTING_KEY,
     RUNNER_UP,
     RUNNER_UP_S,
     SERVER_WAIT_S,
@@ -55,6 +59,7 @@ from edgegym.simulator.full.columns import (
 from edgegym.simulator.full.counting import count_decision
 from edgegym.simulator.full.counts import (
     ORIGIN_ARRIVALS,
+    REDIRECTED,
     SPILLED_TO_NODE,
     SPILLED_TO_ORIGIN,
     count,
@@ -62,13 +67,12 @@ from edgegym.simulator.full.counts import (
 from edgegym.simulator.full.fetching import consider_fetch
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.log import log_rejected
-from edgegym.simulator.full.routing import Decision, route, way_s
-from edgegym.simulator.full.slots import append, take_slot
+from edgegym.simulator.full.routing import must_move_on, note_landed, note_sent, route, way_s
+from edgegym.simulator.full.routing_groups import Ask, Decision
+from edgegym.simulator.full.sight import squared_km2
+from edgegym.simulator.full.slots import queue_up, turn_away
 from edgegym.simulator.lane import Records
 from edgegym.simulator.telemetry import note_routed
-
-_MOST_DISPATCHES = 16
-"""A request that is sent more often than this is rejected: nobody can serve it."""
 
 
 @inlined
@@ -118,7 +122,9 @@ def _forget_service(fleet: FullLane, record: int) -> None:
     """Begin a request's service from nothing."""
     num, real = fleet.desk.tasks.num, fleet.desk.tasks.real
     num[record, HIT_TOKENS] = -1
+    num[record, LOCAL_HIT_TOKENS] = -1
     num[record, HIT_DEPTH] = 0
+    num[record, KEPT_DEPTH] = 0
     num[record, FLOW] = -1
     num[record, FETCHED_BYTES] = 0
     real[record, STALL_S] = 0.0
@@ -138,75 +144,111 @@ def reject(fleet: FullLane, record: int) -> None:
     release_record(core.records, record)
 
 
-@helper
-def _decide(fleet: FullLane, record: int, now: float) -> Decision:
-    """Route a request, unless its station is given."""
-    num = fleet.desk.tasks.num
-    decision = route(fleet, record, now)
-    if num[record, REQUEST] != fleet.scalars[FORCED_REQUEST] or num[record, REDISPATCHES] > 0:
-        return decision
-    return Decision(
-        fleet.scalars[FORCED_STATION],
-        decision.nearest,
-        decision.predicted_s,
-        decision.runner_up,
-        decision.runner_up_s,
-        0,
+@inlined
+def _ask(fleet: FullLane, record: int) -> Ask:
+    """Return a request as the router sees it."""
+    num, real = fleet.desk.tasks.num, fleet.desk.tasks.real
+    return Ask(
+        real[record, X_KM],
+        real[record, Y_KM],
+        fleet.core.records.info[record, TYPE],
+        float(num[record, INPUT_TOKENS]),
+        float(num[record, OUTPUT_TOKENS]),
+        num[record, REQUEST],
+        fleet.scalars[ROUTING_KEY],
+        fleet.scalars[ORIGIN_KEY],
     )
 
 
 @helper
-def dispatch(fleet: FullLane, record: int, now: float) -> None:
-    """Send a request on its way to a station."""
+def _decide(fleet: FullLane, record: int, ask: Ask, now: float) -> Decision:
+    """Route a request, unless its station is given."""
+    num = fleet.desk.tasks.num
+    decision = route(fleet.routing, ask, now)
+    if ask.index != fleet.scalars[FORCED_REQUEST] or num[record, REDISPATCHES] > 0:
+        return decision
+    station = fleet.scalars[FORCED_STATION]
+    squared = decision.distance_squared_km2
+    if 0 <= station < fleet.life.num_nodes:
+        place = fleet.core.nodes.work[station, PLACE]
+        squared = squared_km2(fleet.area, place, ask.x_km, ask.y_km)
+    elif station >= 0 and decision.nearest >= 0:
+        place = fleet.core.nodes.work[decision.nearest, PLACE]
+        squared = squared_km2(fleet.area, place, ask.x_km, ask.y_km)
+    if squared == np.inf:
+        # The forced node is down: nobody takes the request.
+        station = NOBODY
+    return Decision(
+        station,
+        decision.nearest,
+        squared,
+        decision.predicted_s,
+        decision.runner_up_s,
+        decision.runner_up,
+        NOT_SPILLED,
+    )
+
+
+@helper
+def dispatch(fleet: FullLane, record: int, now: float) -> int:
+    """Send a request on its way to a station; return the nearest up node, -1 without one."""
     core, desk = fleet.core, fleet.desk
     num, real = desk.tasks.num, desk.tasks.real
     _forget_service(fleet, record)
-    decision = _decide(fleet, record, now)
+    ask = _ask(fleet, record)
+    decision = _decide(fleet, record, ask, now)
     num[record, NEAREST] = decision.nearest
     num[record, RUNNER_UP] = decision.runner_up
     num[record, SPILLED] = decision.spilled
     real[record, PREDICTED_S] = decision.predicted_s
     real[record, RUNNER_UP_S] = decision.runner_up_s
     station = decision.node
-    if station == NOBODY or num[record, REDISPATCHES] > _MOST_DISPATCHES:
+    if station == NOBODY or num[record, REDISPATCHES] > fleet.life.most_dispatches:
         reject(fleet, record)
-        return
+        return decision.nearest
     core.records.info[record, STATUS] = IN_FLIGHT
     core.records.info[record, NODE] = station
     note_routed(core.signals, core.nodes, station)
+    note_sent(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS], now)
     core.nodes.work[station, ON_RADIO] += 1
-    if decision.spilled == SPILLED_NODE:
-        count(desk.counts, SPILLED_TO_NODE, 1)
-    elif decision.spilled == SPILLED_ORIGIN:
-        count(desk.counts, SPILLED_TO_ORIGIN, 1)
-    if station == desk.origin:
-        count(desk.counts, ORIGIN_ARRIVALS, 1)
-    join = now + way_s(fleet, record, station)
+    _count_way(fleet, station, decision.spilled)
+    join = now + way_s(fleet.routing, ask, station, decision.distance_squared_km2)
     if join > now:
         push_event(core.queue, join, LANDING, request_item(station, record))
     else:
         # It would be the next event anyway.
         land(fleet, station, record, now)
+    return decision.nearest
+
+
+@inlined
+def _count_way(fleet: FullLane, station: int, spilled: int) -> None:
+    """Count where a request is sent."""
+    if spilled == SPILLED_NODE:
+        count(fleet.desk.counts, SPILLED_TO_NODE, 1)
+    elif spilled == SPILLED_ORIGIN:
+        count(fleet.desk.counts, SPILLED_TO_ORIGIN, 1)
+    if station == fleet.desk.origin:
+        count(fleet.desk.counts, ORIGIN_ARRIVALS, 1)
 
 
 @helper
 def land(fleet: FullLane, station: int, record: int, now: float) -> None:
     """Let a request reach its station."""
-    core = fleet.core
-    work = core.nodes.work
-    work[station, ON_RADIO] -= 1
+    core, num = fleet.core, fleet.desk.tasks.num
+    core.nodes.work[station, ON_RADIO] -= 1
     core.records.time[record, JOIN_S] = now
-    consider_fetch(fleet, station, record, now)
-    if work[station, IN_SLOTS] >= work[station, SLOTS]:
-        append(core.nodes, core.records, station, record)
+    note_landed(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS])
+    if must_move_on(fleet.routing, station, now):
+        count(fleet.desk.counts, REDIRECTED, 1)
+        turn_away(fleet, station, record, now)
         return
-    accrue_slots(work, station, now)
-    work[station, IN_SLOTS] += 1
-    take_slot(fleet, station, record, now)
+    consider_fetch(fleet, station, record, now)
+    queue_up(fleet, station, record, now)
 
 
 @helper
 def send_again(fleet: FullLane, record: int, now: float) -> None:
-    """Send a request whose station failed, its clock running."""
+    """Send a request whose station can't serve it, its clock running."""
     fleet.desk.tasks.num[record, REDISPATCHES] += 1
     dispatch(fleet, record, now)

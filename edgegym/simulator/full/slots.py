@@ -1,8 +1,11 @@
 """Queues and slots of a station, and what a request does in its slot."""
 
+import numpy as np
+
 from edgegym.simulator.accounting import accrue_slots
 from edgegym.simulator.columns import (
     ACTIVE,
+    ARRIVAL_S,
     COMPLETED,
     COUNTED,
     FIRST_TOKEN_COUNTED,
@@ -12,7 +15,6 @@ from edgegym.simulator.columns import (
     HOLDS,
     IN_SLOTS,
     JOIN_S,
-    MARK,
     NEXT,
     QUEUED,
     SLOT_FREED,
@@ -24,26 +26,40 @@ from edgegym.simulator.columns import (
     WAITING,
 )
 from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.events import READY, SLOT_END, push_event, request_item
+from edgegym.simulator.events import LANDING, READY, SLOT_END, push_event, request_item
 from edgegym.simulator.full.columns import (
     END_S,
     FLOW,
     HIT_DEPTH,
     HIT_TOKENS,
     INPUT_TOKENS,
+    KEPT_DEPTH,
     LOCAL_HIT_TOKENS,
     OUTPUT_TOKENS,
+    PREDICTED_S,
     PREFILL_S,
+    PREFILLING,
     READY_S,
     RESTORE_S,
     RESTORING,
-    SERVER_WAIT_S,
     STALL_S,
     STALLED,
+    TURNED_AWAY,
 )
 from edgegym.simulator.full.counting import close_request, count_first_token
+from edgegym.simulator.full.holding import local_hit, slot_seconds
 from edgegym.simulator.full.lane import FullLane
-from edgegym.simulator.full.service import local_hit, prefill_seconds, slot_seconds
+from edgegym.simulator.full.lru import lru_pin
+from edgegym.simulator.full.restoring import (
+    begin_restoring,
+    end_restoring,
+    enter_engine,
+    keep_computed,
+    leave_cache,
+)
+from edgegym.simulator.full.routing import note_error, note_load
+from edgegym.simulator.full.routing import note_left as note_left_tokens
+from edgegym.simulator.full.service import prefill_seconds
 from edgegym.simulator.lane import Nodes, Records
 from edgegym.simulator.telemetry import note_left, note_wait
 
@@ -83,8 +99,12 @@ def take_slot(fleet: FullLane, station: int, record: int, now: float) -> bool:
         return False
     times[record, START_S] = now
     info[record, HOLDING] = core.nodes.work[station, HOLDS]
-    num[record, LOCAL_HIT_TOKENS] = hit
     note_wait(core.signals, core.nodes, station, now, now - times[record, JOIN_S])
+    if hit < num[record, LOCAL_HIT_TOKENS]:
+        # What was fetched continues what the node has given up since: it is of no use.
+        drop_fetch(fleet, record, now)
+        num[record, HIT_TOKENS] = hit
+    num[record, LOCAL_HIT_TOKENS] = hit
     if num[record, FLOW] >= 0:
         info[record, STATUS] = STALLED
         times[record, FIRST_TOKEN_S] = np.inf
@@ -160,7 +180,7 @@ def end_service(fleet: FullLane, station: int, record: int, now: float, until: f
     info, num = core.records.info, desk.tasks.num
     core.window.counters[COMPLETED] += 1
     desk.tasks.real[record, END_S] = now
-    if fleet.life.lru and info[record, COUNTED] & FIRST_TOKEN_COUNTED == 0:
+    if core.records.time[record, FIRST_TOKEN_S] >= now:
         keep_computed(fleet, station, record)
     leave_cache(fleet, station, record)
     note_left_tokens(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS])
@@ -175,3 +195,53 @@ def end_service(fleet: FullLane, station: int, record: int, now: float, until: f
             count_first_token(desk, record)
         close_request(desk, record)
     note_left(core.signals, core.nodes, station)
+
+
+@inlined
+def turn_away(fleet: FullLane, station: int, record: int, now: float) -> None:
+    """Let a request be sent on that its station can't take."""
+    tokens = fleet.desk.tasks.num[record, INPUT_TOKENS] + fleet.desk.tasks.num[record, OUTPUT_TOKENS]
+    note_left_tokens(fleet.routing, station, tokens)
+    fleet.core.records.info[record, STATUS] = TURNED_AWAY
+    note_left(fleet.core.signals, fleet.core.nodes, station)
+    push_event(fleet.core.queue, now, LANDING, request_item(station, record))
+
+
+@helper
+def fill_slots(fleet: FullLane, station: int, now: float) -> None:
+    """Start queued requests while slots are free."""
+    core = fleet.core
+    work = core.nodes.work
+    accrue_slots(work, station, now)
+    while work[station, WAITING] > 0 and work[station, IN_SLOTS] < work[station, SLOTS]:
+        record = take_first(core.nodes, core.records, station)
+        work[station, IN_SLOTS] += 1
+        if not take_slot(fleet, station, record, now):
+            work[station, IN_SLOTS] -= 1
+            turn_away(fleet, station, record, now)
+    note_load(fleet.routing, station, now)
+
+
+@helper
+def leave_slot(fleet: FullLane, station: int, record: int, now: float, until: float) -> None:
+    """Let a request leave its slot, and the first in the queue take it."""
+    end_service(fleet, station, record, now, until)
+    accrue_slots(fleet.core.nodes.work, station, now)
+    fleet.core.nodes.work[station, IN_SLOTS] -= 1
+    fill_slots(fleet, station, now)
+
+
+@helper
+def queue_up(fleet: FullLane, station: int, record: int, now: float) -> None:
+    """Let a request wait for a slot, or take one that is free."""
+    core = fleet.core
+    work = core.nodes.work
+    if work[station, IN_SLOTS] >= work[station, SLOTS]:
+        append(core.nodes, core.records, station, record)
+    else:
+        accrue_slots(work, station, now)
+        work[station, IN_SLOTS] += 1
+        if not take_slot(fleet, station, record, now):
+            work[station, IN_SLOTS] -= 1
+            turn_away(fleet, station, record, now)
+    note_load(fleet.routing, station, now)

@@ -27,6 +27,15 @@ def advertise_holding(nodes: Nodes, node: int) -> None:
     nodes.sites[nodes.work[node, PLACE], SITE_BITS] = np.int64(bits).view(np.float64)
 
 
+@inlined
+def hold(fleet: FullLane, node: int, row: int) -> None:
+    """Let a node really hold a row; not for nodes with radix caches."""
+    work, holders = fleet.core.nodes.work, fleet.holdings.holders
+    holders[work[node, HOLDS]] -= 1
+    work[node, HOLDS] = row
+    holders[row] += 1
+
+
 @helper
 def refresh_node(fleet: FullLane, node: int) -> None:
     """Bring what follows from a node's profile, holding and state of repair up to date."""

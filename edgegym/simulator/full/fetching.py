@@ -1,0 +1,146 @@
+"""Requests whose prefix comes over the backhaul while they wait."""
+
+import numpy as np
+
+from edgegym.simulator.columns import (
+    ARRIVAL_S,
+    IN_SLOTS,
+    NODE,
+    QUEUED,
+    REQUEST_S_BITS,
+    SLOTS,
+    STATUS,
+    TYPE,
+    USED_RECORDS,
+    WAITING,
+)
+from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.full.columns import (
+    DOWN,
+    FETCHED_BYTES,
+    FLOW,
+    HIT_DEPTH,
+    HIT_TOKENS,
+    INPUT_TOKENS,
+    LOCAL_HIT_TOKENS,
+    RESTORE_S,
+    STALLED,
+    TRANSFER_WAIT_S,
+)
+from edgegym.simulator.full.counts import FETCHES, FETCHES_LOST, count
+from edgegym.simulator.full.counts import FETCHED_BYTES as FETCHED_BYTES_COUNT
+from edgegym.simulator.full.fetch import (
+    NEVER,
+    best_held_hit,
+    choose_fetch,
+    missing_prefix,
+    restore_seconds,
+)
+from edgegym.simulator.full.flows import FETCH, FLOW_BEGIN_S
+from edgegym.simulator.full.forecast import alone_s
+from edgegym.simulator.full.holding import local_hit
+from edgegym.simulator.full.lane import FullLane
+from edgegym.simulator.full.link import add_flow, cancel_flow
+from edgegym.simulator.full.service import prefill_seconds
+from edgegym.simulator.full.slots import begin_service
+
+
+@inlined
+def _slot_wait_s(fleet: FullLane, station: int) -> float:
+    """Return the wait for a slot that a request expects which joins a station now."""
+    work = fleet.core.nodes.work
+    ahead = work[station, WAITING] + work[station, IN_SLOTS] - work[station, SLOTS] + 1
+    return max(0, ahead) * np.int64(work[station, REQUEST_S_BITS]).view(np.float64)
+
+
+@helper
+def consider_fetch(fleet: FullLane, station: int, record: int, now: float) -> None:
+    """Let a request that reaches a node fetch what the node lacks of its prefix, if that pays."""
+    params = fleet.fetch_params
+    if params.controller == NEVER or station == fleet.desk.origin:
+        return
+    info, num = fleet.core.records.info, fleet.desk.tasks.num
+    request_type = info[record, TYPE]
+    local = local_hit(fleet, station, record)[0]
+    if local < 0:
+        return
+    origin_up = fleet.faults.num[fleet.life.num_nodes, DOWN] == 0
+    best = best_held_hit(
+        params, fleet.holdings.hit_tokens, fleet.holdings.holders, request_type, origin_up
+    )
+    size, fetched = missing_prefix(params, request_type, float(local), best)
+    length = float(num[record, INPUT_TOKENS])
+    fetched = min(fetched, length - 1.0)
+    node_class = fleet.desk.station_class[station]
+    choice = choose_fetch(
+        params,
+        fleet.link_params,
+        fleet.link,
+        now,
+        station,
+        request_type,
+        size,
+        _slot_wait_s(fleet, station),
+        prefill_seconds(fleet.desk.coefficients, node_class, length, float(local)),
+        prefill_seconds(fleet.desk.coefficients, node_class, length, fetched),
+        now - fleet.core.records.time[record, ARRIVAL_S],
+    )
+    if not choice.fetch:
+        return
+    num[record, LOCAL_HIT_TOKENS] = local
+    num[record, HIT_TOKENS] = int(fetched)
+    num[record, FETCHED_BYTES] = size
+    num[record, HIT_DEPTH] = _depth_of(fleet, request_type, fetched)
+    num[record, FLOW] = add_flow(
+        fleet.link_params, fleet.link, now, FETCH, record, -1, station, size
+    )
+    count(fleet.desk.counts, FETCHES, 1)
+
+
+@helper
+def _depth_of(fleet: FullLane, request_type: int, hit_tokens: float) -> int:
+    """Return how many vertices of a type's path a hit spans."""
+    params, depth = fleet.fetch_params, 0
+    for step in range(params.path_length[request_type]):
+        if params.path_tokens[request_type, step] <= hit_tokens:
+            depth = step + 1
+    return depth
+
+
+@helper
+def fetch_arrived(fleet: FullLane, flow: int, record: int, station: int, now: float) -> None:
+    """Let the prefix of a request be there."""
+    num, real, link = fleet.desk.tasks.num, fleet.desk.tasks.real, fleet.link
+    size = num[record, FETCHED_BYTES]
+    num[record, FLOW] = -1
+    took_s = now - link.flow_real[flow, FLOW_BEGIN_S]
+    real[record, TRANSFER_WAIT_S] = max(0.0, took_s - alone_s(fleet.link_params, size))
+    real[record, RESTORE_S] = restore_seconds(fleet.link_params, size)
+    count(fleet.desk.counts, FETCHED_BYTES_COUNT, size)
+    if fleet.core.records.info[record, STATUS] == STALLED:
+        begin_service(fleet, station, record, now)
+
+
+@helper
+def drop_fetch(fleet: FullLane, record: int, now: float) -> None:
+    """Give up a request's fetch, if it has one: it is going to compute instead."""
+    num = fleet.desk.tasks.num
+    if num[record, FLOW] < 0:
+        return
+    cancel_flow(fleet.link_params, fleet.link, now, num[record, FLOW])
+    num[record, FLOW] = -1
+    num[record, HIT_TOKENS] = num[record, LOCAL_HIT_TOKENS]
+    num[record, FETCHED_BYTES] = 0
+    count(fleet.desk.counts, FETCHES_LOST, 1)
+
+
+@helper
+def drop_all_fetches(fleet: FullLane, now: float) -> None:
+    """Give up all fetches, because the link is down."""
+    info, num = fleet.core.records.info, fleet.desk.tasks.num
+    for record in range(fleet.core.records.scalars[USED_RECORDS]):
+        status = info[record, STATUS]
+        if (status == QUEUED or status == STALLED) and num[record, FLOW] >= 0:
+            drop_fetch(fleet, record, now)
+            if status == STALLED:
+                begin_service(fleet, info[record, NODE], record, now)
