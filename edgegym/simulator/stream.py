@@ -7,9 +7,11 @@ one block.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from edgegym.simulator.bursts import Bursts, BurstStream, longest_span_s, peak_bursts
 from edgegym.simulator.columns import NEXT_BLOCK, NEXT_REQUEST, NUM_REQUESTS
+from edgegym.simulator.expected import write_intensity
 from edgegym.simulator.full.groups import Lengths
 from edgegym.simulator.generators import NumberedStream, stream_generator
 from edgegym.simulator.intensity import draw_demand
@@ -145,6 +147,44 @@ class RequestStream:
         state, draws = self._load(state, b)
         count = int(state.scalars[b, NUM_REQUESTS])
         return state, self._lengths(state.request_type[b, :count], draws)
+
+    def intensity_per_km2(
+        self, times_s: ArrayLike, x_km: ArrayLike, y_km: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Return the rate at which requests are expected at some times and places.
+
+        It knows everything that is random in the episode except the requests themselves: phases,
+        bursts, flash crowds. A replayed trace counts with its mean rate and mix.
+
+        Parameters
+        ----------
+        times_s, x_km, y_km : array_like
+            The points, of shapes that broadcast against each other; times at least 0, places in
+            the region.
+
+        Returns
+        -------
+        ndarray
+            ``[..., F]`` requests per second and km² of each family. 0 for a Gaussian whose
+            centre is so far outside a plain rectangle that its mass inside underflows.
+        """
+        times, x, y = np.broadcast_arrays(
+            *(np.asarray(v, np.float64) for v in (times_s, x_km, y_km))
+        )
+        intensity = np.empty((times.size, self._world.num_families))
+        if times.size:
+            start_s, end_s = float(times.min()), float(np.nextafter(times.max(), np.inf))
+            write_intensity(
+                self.demand,
+                self._world.base_rate_per_s,
+                self.flashes(start_s, end_s),
+                self.bursts.over(start_s, end_s),
+                times.ravel(),
+                x.ravel(),
+                y.ravel(),
+                intensity,
+            )
+        return intensity.reshape(*times.shape, self._world.num_families)
 
     def _load(self, state: FleetState, b: int) -> tuple[FleetState, Draws]:
         number = int(state.scalars[b, NEXT_BLOCK])
