@@ -13,9 +13,10 @@ from edgegym.traces import (
     BuildOptions,
     BuildReport,
     TraceStatistics,
+    build_from_trace,
     read_trace,
-    scenario_from_trace,
     trace_statistics,
+    write_replaying_scenario,
 )
 from edgegym.traces.statistics import LengthStatistics, ReuseStatistics
 from edgegym.world import Scenario
@@ -60,6 +61,7 @@ def scenario(
     file: File,
     *,
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+    replay: bool = False,
     options: Annotated[BuildOptions, tyro.conf.arg(name="")] = BuildOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Build a scenario from a request trace.
@@ -70,18 +72,26 @@ def scenario(
         A Mooncake or Azure trace, plain or gzipped.
     output
         The scenario file to write, .yaml, .yml or .json; one that is there is replaced.
+    replay
+        Write a scenario that replays the trace's requests, in their order and with their own
+        lengths. They go into a second file beside the first, named after it.
     options
         What is not measured from the trace.
     """
     write = _writer(output)
-    built, report = scenario_from_trace(read_trace(file), options)
+    build = build_from_trace(read_trace(file), options)
+    report, written = build.report, [output]
     try:
-        write(built, output)
+        if replay:
+            requests, report = write_replaying_scenario(build, output)
+            written.append(requests)
+        else:
+            write(build.scenario, output)
     except OSError as error:
         raise ValueError(
             f"--output {output}: can't be written: {error.strerror or error}"
         ) from error
-    _print_report(report, output)
+    _print_report(report, written)
 
 
 def _writer(output: Path) -> Callable[[Scenario, Path], None]:
@@ -175,7 +185,7 @@ def _hottest_table(reuse: ReuseStatistics) -> Table:
     return table
 
 
-def _print_report(report: BuildReport, output: Path) -> None:
+def _print_report(report: BuildReport, written: list[Path]) -> None:
     console = Console(highlight=False)
     counts = (
         f"{report.num_vertices} vertices, {report.num_types} request types in "
@@ -195,4 +205,5 @@ def _print_report(report: BuildReport, output: Path) -> None:
     console.print(table)
     for warning in report.warnings():
         console.print(f"[yellow]Warning:[/yellow] {escape(warning)}")
-    console.print(f"Wrote [bold]{escape(str(output))}[/bold]")
+    names = " and ".join(f"[bold]{escape(str(path))}[/bold]" for path in written)
+    console.print(f"Wrote {names}")

@@ -24,7 +24,9 @@ class DemandModel(NamedTuple):
     type_family: Ints  # [Q]
     type_share_in_family: Floats  # [Q]
     family_share: Floats  # [F] before the drift
-    diurnal: Floats  # [n, 3] amplitude, period_s, phase in turns
+    # [n, 4] amplitude, period_s, phase in turns at x = 0, turns per km in x
+    diurnal: Floats
+    load_varies_in_x: bool
     drift_rank: Ints  # [F] starting rank of the members of the drift, -1 for the others
     drift_weight: Floats  # [members + 1] share of each rank in all, the first again at the end
     drift_period_s: float  # inf without a drift
@@ -75,6 +77,7 @@ def draw_demand(world: World, generator: Generator) -> DemandModel:
         type_share_in_family=world.type_share_in_family,
         family_share=world.family_base_share,
         diurnal=diurnal,
+        load_varies_in_x=bool((diurnal[:, 3] != 0.0).any()),
         drift_rank=rank,
         drift_weight=np.append(weight, weight[0]),
         drift_period_s=float(drift_period_s),
@@ -92,12 +95,25 @@ def draw_demand(world: World, generator: Generator) -> DemandModel:
 
 
 @inlined
-def load_at(diurnal: Floats, time: float) -> float:
-    """Return the load relative to the base rate, flash crowds apart."""
+def load_at(diurnal: Floats, time: float, x_km: float) -> float:
+    """Return the load at a place relative to the base rate, flash crowds and bursts apart."""
     load = 1.0
     for swing in range(len(diurnal)):
-        turns = time / diurnal[swing, 1] + diurnal[swing, 2]
+        turns = time / diurnal[swing, 1] + diurnal[swing, 2] + diurnal[swing, 3] * x_km
         load *= 1.0 + diurnal[swing, 0] * math.sin(2.0 * math.pi * turns)
+    return load
+
+
+@inlined
+def load_bound_at(diurnal: Floats, time: float) -> float:
+    """Return a bound of the load over all places: the load itself where places are alike."""
+    load = 1.0
+    for swing in range(len(diurnal)):
+        if diurnal[swing, 3] == 0.0:
+            turns = time / diurnal[swing, 1] + diurnal[swing, 2]
+            load *= 1.0 + diurnal[swing, 0] * math.sin(2.0 * math.pi * turns)
+        else:
+            load *= 1.0 + diurnal[swing, 0]
     return load
 
 

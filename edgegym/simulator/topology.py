@@ -7,10 +7,10 @@ from edgegym.jit import kernel
 from edgegym.simulator.catalogue import refresh_node
 from edgegym.simulator.compiling import borrow
 from edgegym.simulator.events import TELEMETRY, push_event
+from edgegym.simulator.generators import stream_generator
 from edgegym.simulator.lane import Lane, lane_of
 from edgegym.simulator.search import build_grid, grid_shape
 from edgegym.simulator.state import FleetState
-from edgegym.simulator.stream import stream_generator
 from edgegym.world.compiled import World
 from edgegym.world.rounding import largest_remainder
 

@@ -32,20 +32,29 @@ def forest_block(forest: KeptForest) -> list[dict[str, Any]]:
     ]
 
 
+def type_names(forest: KeptForest, types: TypeGroups) -> list[str]:
+    """Return the types' names: that of the vertex, and a running number."""
+    names = vertex_names(forest)
+    seen: Counter[int] = Counter()
+    found = []
+    for vertex in types.vertex.tolist():
+        seen[vertex] += 1
+        found.append(f"{REST if vertex < 0 else names[vertex]}_{seen[vertex]}")
+    return found
+
+
 def type_blocks(
     forest: KeptForest, types: TypeGroups, family: NDArray[np.int64]
 ) -> list[dict[str, Any]]:
     """Return the ``request_types`` block; ``family`` is that of each vertex, ``[V]``."""
-    names = vertex_names(forest)
-    seen: Counter[int] = Counter()
+    vertices, names = vertex_names(forest), type_names(forest, types)
     order = []
     for q, vertex in enumerate(types.vertex.tolist()):
-        seen[vertex] += 1
         rest = vertex < 0
         number = family.max() + 1 if rest else family[vertex]
         block = {
-            "name": f"{REST if rest else names[vertex]}_{seen[vertex]}",
-            "path": None if rest else names[vertex],
+            "name": names[q],
+            "path": None if rest else vertices[vertex],
             "input_tokens": int(types.input_tokens[q]),
             "output_tokens": int(types.output_tokens[q]),
             "family": REST if rest else f"family_{number + 1}",

@@ -14,10 +14,12 @@ from edgegym.traces.blocks import (
     migration_block,
     service_block,
     type_blocks,
+    type_names,
 )
 from edgegym.traces.grouping import TypeGroups, group_families, group_types
 from edgegym.traces.options import BuildOptions
 from edgegym.traces.profiles import trace_demand, trace_profiles
+from edgegym.traces.replay import ReplayRequests, TraceBuild
 from edgegym.traces.report import BuildReport, Load
 from edgegym.traces.selection import SelectionLimits, select_prefixes
 from edgegym.traces.target import IdleTtft
@@ -39,6 +41,29 @@ _EPOCHS_PER_MOVE = 2.0
 def scenario_from_trace(
     trace: Trace, options: BuildOptions | None = None
 ) -> tuple[Scenario, BuildReport]:
+    """Build a scenario with the prefixes, request types, mean lengths and mean rate of a trace.
+
+    The scenario of :func:`build_from_trace`, with the same errors; its requests come as a Poisson
+    process, the order of the trace is not in it.
+
+    Parameters
+    ----------
+    trace : Trace
+        What ``read_trace`` returned.
+    options : BuildOptions, optional
+        What the user decides.
+
+    Returns
+    -------
+    tuple of Scenario and BuildReport
+        The report says what was measured, chosen, assumed and dropped; so does the scenario's
+        description.
+    """
+    build = build_from_trace(trace, options)
+    return build.scenario, build.report
+
+
+def build_from_trace(trace: Trace, options: BuildOptions | None = None) -> TraceBuild:
     """Build a scenario whose prefixes, request types, lengths and rate come from a trace.
 
     * Requests whose own KV (prompt plus output) exceeds the memory of a node are dropped.
@@ -53,7 +78,7 @@ def scenario_from_trace(
     * A running sequence takes the KV of the mean prompt plus output, rounded up to whole bytes.
 
     Popularity is stationary: each type keeps its share of the trace, or of the window that is used.
-    The order of requests in time is not in the scenario.
+    The requests themselves, in their order, are kept beside the scenario for a replay.
 
     Parameters
     ----------
@@ -64,9 +89,9 @@ def scenario_from_trace(
 
     Returns
     -------
-    tuple of Scenario and BuildReport
-        The report says what was measured, chosen, assumed and dropped; so does the scenario's
-        description.
+    TraceBuild
+        Scenario, report, and the requests, each with its type. The report says what was measured,
+        chosen, assumed and dropped; so does the scenario's description.
 
     Raises
     ------
@@ -161,7 +186,14 @@ def scenario_from_trace(
         control={"epoch_s": _EPOCH_S, "horizon_epochs": 120},
         objective={"kind": "coverage", "ttft_target_s": target_s},
     )
-    return scenario, report
+    requests = ReplayRequests(
+        type_names=tuple(type_names(forest, types)),
+        arrival_s=used.arrival_s - used.arrival_s[0],
+        type_index=types.of_request,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+    )
+    return TraceBuild(scenario, report, requests)
 
 
 def _check_prefixes(trace: Trace, options: BuildOptions) -> None:

@@ -24,6 +24,8 @@ class TypeGroups:
     output_scv: float
     """Squared coefficient of variation of generated lengths within types: the mean over requests of
     their variance within their type, over the mean of the squared type means."""
+    of_request: NDArray[np.int64]
+    """Type of each request ``[R]``."""
 
 
 def group_types(
@@ -79,12 +81,16 @@ def group_types(
     sizes = np.array([len(group) for group in groups], dtype=np.float64)
     variances = np.array([output_tokens[group].var() for group in groups])
     squared = float(sizes @ means**2)
+    of_request = np.empty(len(input_tokens), dtype=np.int64)
+    for index, group in enumerate(groups):
+        of_request[group] = index
     return TypeGroups(
         vertex=np.array([forest.deepest[group[0]] for group in groups]),
         share=sizes / sizes.sum(),
         input_tokens=np.array([round(float(input_tokens[group].mean())) for group in groups]),
         output_tokens=np.maximum(1, np.rint(means)).astype(np.int64),
         output_scv=float(sizes @ variances) / squared if squared > 0 else 0.0,
+        of_request=of_request,
     )
 
 

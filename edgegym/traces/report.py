@@ -1,6 +1,6 @@
 """What was measured, chosen, assumed and dropped on the way from a trace to a scenario."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgegym.traces.options import BuildOptions
 
@@ -63,6 +63,36 @@ class BuildReport:
     """Prompt tokens within the chosen prefixes, over all prompt tokens."""
     loads: tuple[Load, ...]
     """One for each profile, the empty one first."""
+    replayed: str | None = None
+    """Name of the file whose requests the scenario replays, if it does."""
+
+    def replaying(self, requests: str, recorded_rate_per_s: float) -> "BuildReport":
+        """Return the report of the scenario that replays the trace.
+
+        Parameters
+        ----------
+        requests : str
+            Name of the replay file.
+        recorded_rate_per_s : float
+            Rate of the requests in it; the replay keeps it unless a rate was given.
+        """
+        rate = self.options.rate_per_node or recorded_rate_per_s / self.options.nodes
+        ratio = rate / self.rate_per_node
+        loads = [
+            replace(
+                load,
+                utilization=load.utilization * ratio,
+                prefill_utilization=load.prefill_utilization * ratio,
+            )
+            for load in self.loads
+        ]
+        return replace(
+            self,
+            replayed=requests,
+            measured_rate_per_s=recorded_rate_per_s,
+            rate_per_node=rate,
+            loads=tuple(loads),
+        )
 
     @property
     def best_load(self) -> Load:
@@ -79,6 +109,11 @@ class BuildReport:
             )
             if self.options.window_s is not None:
                 popularity += f" within {self.options.window_s:g} s"
+        if self.replayed is not None:
+            popularity = (
+                f"that of the trace, whose requests are replayed from {self.replayed} in their "
+                "order and with their own lengths, again and again; rate_per_node sets the pace"
+            )
         return {
             "Dropped": (
                 f"{self.dropped_share:.2%} of {self.window_requests} requests, whose own KV exceeds"

@@ -31,6 +31,8 @@ class RequestType(Block):
     """Its own TTFT target; by default that of the objective."""
     requires: str | None = None
     """Tag that a node must offer to serve it (a model, adapter, tokenizer or privacy domain)."""
+    xi_factor: Quantity = 1.0
+    """Its radio latency relative to ``radio.xi``: a large prompt takes longer to send."""
 
 
 class Profile(Block):

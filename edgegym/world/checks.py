@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from edgegym.world.checks_features import check_features
 from edgegym.world.checks_fleet import check_adds_to_one, check_fleet
+from edgegym.world.replay import check_replay
 
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
@@ -29,6 +30,7 @@ def check_scenario(scenario: "Scenario") -> None:
     _check_shares(scenario)
     _check_prompts(scenario)
     check_fleet(scenario)
+    check_replay(scenario)
     _check_size(scenario)
     check_features(scenario)
 

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgegym.world.classes import ClassTables, class_tables
-from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot
+from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot, Mmpp
+from edgegym.world.replay import ReplayTable, replay_table
 from edgegym.world.routing import LoadAwareRouting
-from edgegym.world.serving import LognormalService
+from edgegym.world.serving import EngineService, LognormalService, TokensService
 
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
@@ -54,6 +55,7 @@ class World(NamedTuple):
     type_share: NDArray[np.float64]  # [Q] long-run mean, adds up to 1
     type_share_in_family: NDArray[np.float64]  # [Q] given its family, adds up to 1 in each
     type_target_s: NDArray[np.float64]  # [Q]
+    type_xi_factor: NDArray[np.float64]  # [Q] radio latency relative to `radio_xi`
     family_share: NDArray[np.float64]  # [F] long-run mean
     family_base_share: NDArray[np.float64]  # [F] before modulations
     input_tokens: NDArray[np.float64]  # [Q]
@@ -81,15 +83,20 @@ class World(NamedTuple):
     wait_kind: int  # index into WAIT_KINDS
     service_kind: int  # index into SERVICE_KINDS
     service_sigma: float
+    output_geometric: bool  # output lengths are random, with the types' as their means
     base_rate_per_s: float  # over the region, before modulations
     mean_rate_per_s: float  # over the region, long-run mean with flash crowds
-    diurnal: NDArray[np.float64]  # [n, 3] amplitude, period_s, phase in turns (NaN: random)
+    # [n, 4] amplitude, period_s, phase in turns at x = 0 (NaN: random), turns per km in x
+    diurnal: NDArray[np.float64]
     drift: NDArray[np.float64]  # [n <= 1, 2] zipf exponent, period_s
     drift_member: NDArray[np.bool_]  # [F]
     hotspot: NDArray[np.float64]  # [n <= 1, 4] concentration, sigma_km, orbit_radius_km, period_s
     hotspot_order: NDArray[np.int64]  # [F] position among the members, -1 for uniform families
     flash: NDArray[np.float64]  # [n <= 1, 4] interval_s, duration_s, magnitude, sigma_km
     flash_member: NDArray[np.bool_]  # [F]
+    mmpp: NDArray[np.float64]  # [n, 4] calm and burst level, mean sojourns calm_s and burst_s
+    mmpp_member: NDArray[np.bool_]  # [n, F]
+    replay: ReplayTable  # of no request without a trace
     epoch_s: float
     warmup_s: float
     classes: ClassTables  # of the nodes; one class in a fleet without classes
@@ -143,14 +150,20 @@ def compile_world(scenario: "Scenario") -> World:
 
     diurnal = np.array(
         [
-            (item.amplitude, item.period_s, np.nan if item.phase is None else item.phase)
+            (
+                item.amplitude,
+                item.period_s,
+                np.nan if item.phase is None else item.phase,
+                item.phase_turns_per_km,
+            )
             for item in demand.modulations
             if isinstance(item, Diurnal)
         ]
-    ).reshape(-1, 3)
+    ).reshape(-1, 4)
     drift, drift_member = np.empty((0, 2)), none
     hotspot, hotspot_member = np.empty((0, 4)), none
     flash, flash_member = np.empty((0, 4)), none
+    bursts: list[Mmpp] = []
     for item in demand.modulations:
         if isinstance(item, Drift):
             drift = np.array([(item.zipf_exponent, item.period_s)])
@@ -163,6 +176,8 @@ def compile_world(scenario: "Scenario") -> World:
         elif isinstance(item, FlashCrowd):
             flash = np.array([(item.interval_s, item.duration_s, item.magnitude, item.sigma_km)])
             flash_member = _members(scenario, item.families)
+        elif isinstance(item, Mmpp):
+            bursts.append(item)
     family_share, relative_rate = _long_run_family_share(
         base_share, drift_member, flash, flash_member
     )
@@ -191,6 +206,7 @@ def compile_world(scenario: "Scenario") -> World:
         type_share=type_share,
         type_share_in_family=in_family,
         type_target_s=scenario.ttft_target_s.copy(),
+        type_xi_factor=np.array([item.xi_factor for item in types]),
         family_share=family_share,
         family_base_share=base_share,
         input_tokens=np.array([item.input_tokens for item in types], dtype=np.float64),
@@ -220,6 +236,8 @@ def compile_world(scenario: "Scenario") -> World:
         service_sigma=(
             scenario.service.sigma if isinstance(scenario.service, LognormalService) else 0.0
         ),
+        output_geometric=isinstance(scenario.service, TokensService | EngineService)
+        and scenario.service.output == "geometric",
         base_rate_per_s=base_rate,
         mean_rate_per_s=base_rate * relative_rate,
         diurnal=diurnal,
@@ -229,6 +247,13 @@ def compile_world(scenario: "Scenario") -> World:
         hotspot_order=np.where(hotspot_member, np.cumsum(hotspot_member) - 1, -1),
         flash=flash,
         flash_member=flash_member,
+        mmpp=np.array(
+            [(item.calm_level, item.burst_level, item.calm_s, item.burst_s) for item in bursts]
+        ).reshape(-1, 4),
+        mmpp_member=np.array(
+            [_members(scenario, item.families) for item in bursts], dtype=np.bool_
+        ).reshape(-1, len(families)),
+        replay=replay_table(scenario),
         epoch_s=scenario.control.epoch_s,
         warmup_s=scenario.initial.warmup_s,
         classes=class_tables(scenario, type_share),

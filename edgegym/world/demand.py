@@ -2,17 +2,21 @@
 
 The intensity of family f at place u and time t is::
 
-    base rate x load(t) x family_weight_f(t) x place_f(u, t)  +  flash crowds
+    base rate x load(t, x) x burst_f(t) x family_weight_f(t) x place_f(u, t)  +  flash crowds
 
 Modulations compose: each changes one factor. Everything random in them (phases, permutations, times
-of flash crowds) is drawn per episode from the seed, never from a clock that an agent could read.
+of flash crowds and bursts) is drawn per episode from the seed, never from a clock that an agent
+could read. A trace takes the place of the Poisson arrivals, and the factors then thin it.
 """
 
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from edgegym.world.block import Amount, Block, Duration, PositiveShare, Quantity
+from edgegym.world.recorded import RecordedRequests, read_replay
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -26,7 +30,10 @@ Families = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_disti
 
 
 class Diurnal(Block):
-    """Load that swings: load(t) = 1 + amplitude · sin(2π (t / period_s + phase))."""
+    """Load that swings: 1 + amplitude · sin(2π (t / period_s + phase + phase_turns_per_km · x)).
+
+    Its mean over a period is 1 at every place.
+    """
 
     kind: Literal["diurnal"] = "diurnal"
     amplitude: PositiveShare
@@ -34,7 +41,10 @@ class Diurnal(Block):
     period_s: Duration
     """Length of one day."""
     phase: Annotated[float, Field(ge=-1, le=1)] | None = None
-    """Phase at time 0, in turns; random in each episode when absent."""
+    """Phase at time 0 and x = 0, in turns; random in each episode when absent."""
+    phase_turns_per_km: Annotated[float, Field(ge=-1e3, le=1e3)] = 0.0
+    """How much further the day is for each km in x, in turns: a longitude. On a torus the day jumps
+    at the seam, unless the width is a whole number of turns."""
 
 
 class Drift(Block):
@@ -105,7 +115,97 @@ class FlashCrowd(Block):
         return self
 
 
-Modulation = Annotated[Diurnal | Drift | Hotspot | FlashCrowd, Field(discriminator="kind")]
+class Mmpp(Block):
+    """Bursts: a Markov chain of two states, calm and burst, modulates the rate.
+
+    Sojourns are exponential and the chain is stationary from time 0 on. The level in the calm state
+    follows from the long-run mean, which is 1: bursts change no mean rate.
+    """
+
+    kind: Literal["mmpp"] = "mmpp"
+    families: Families | None = None
+    """Families whose rate is modulated, all by the same chain; by default all. Several such
+    modulations multiply, each with a chain of its own."""
+    burst_level: Annotated[Quantity, Field(gt=1)]
+    """Rate during a burst relative to the long-run mean."""
+    burst_s: Duration
+    """Mean length of a burst."""
+    calm_s: Duration
+    """Mean time between bursts."""
+
+    @property
+    def burst_share(self) -> float:
+        """Share of time in bursts."""
+        return self.burst_s / (self.burst_s + self.calm_s)
+
+    @property
+    def calm_level(self) -> float:
+        """Rate between bursts relative to the long-run mean."""
+        return (1.0 - self.burst_share * self.burst_level) / (1.0 - self.burst_share)
+
+    @model_validator(mode="after")
+    def _leaves_something_for_the_calm(self) -> "Mmpp":
+        if self.burst_share * self.burst_level > 1.0:
+            raise ValueError(
+                f"burst_level = {self.burst_level:g}: bursts take {self.burst_share:.4g} of the "
+                f"time, so it must be at most {1.0 / self.burst_share:.6g} for a mean of 1"
+            )
+        return self
+
+
+class TraceReplay(Block):
+    """Requests from a file instead of a Poisson process: real order and real lengths.
+
+    Times are stretched so that the mean rate is that of the demand: ``rate_per_node`` sets the
+    pace. Places come from the spatial law. Modulations of rate or popularity thin the requests,
+    which then come at a higher pace, so that means stay; without them each request of the file is
+    replayed. Flash crowds come on top, with the lengths of their types.
+
+    The file is CSV, plain or gzipped, with the columns ``arrival_s, type, input_tokens,
+    output_tokens`` in order of arrival; ``edgegym trace scenario --replay`` writes one. The shares
+    of the scenario's request types must be those in the file.
+    """
+
+    kind: Literal["trace"] = "trace"
+    path: Annotated[str, Field(min_length=1)]
+    """The file. In a scenario file the path is relative to its folder, otherwise to the current
+    folder; it is kept as an absolute one."""
+    keep: PositiveShare = 1.0
+    """Share of the requests that are kept, chosen at random in each episode and cycle."""
+    repeat: bool = True
+    """Start again when the file ends; otherwise nothing follows."""
+    random_start: bool = False
+    """Begin each episode at a random time of the cycle."""
+    quantum_s: Amount | None = None
+    """Step of the recorded times: requests spread uniformly over it, in their order. By default the
+    largest step (from a microsecond on) of which all recorded times are multiples."""
+    cycle_s: Duration | None = None
+    """Recorded time from one start of the file to the next; by default up to the last request plus
+    the mean time between requests, rounded up to whole steps."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _absolute(cls, given: object) -> object:
+        path = given.get("path") if isinstance(given, dict) else None
+        if isinstance(given, dict) and isinstance(path, str) and path:
+            return given | {"path": str(Path(path).absolute())}
+        return given
+
+    @model_validator(mode="after")
+    def _starts_somewhere(self) -> "TraceReplay":
+        if self.random_start and not self.repeat:
+            raise ValueError("random_start = true: only for a trace that repeats (repeat = true)")
+        return self
+
+    @cached_property
+    def recorded(self) -> RecordedRequests:
+        """The requests of the file."""
+        return read_replay(self.path).timed(self.quantum_s, self.cycle_s)
+
+
+Modulation = Annotated[
+    Diurnal | Drift | Hotspot | FlashCrowd | Mmpp | TraceReplay, Field(discriminator="kind")
+]
 
 
 class Demand(Block):
@@ -116,7 +216,8 @@ class Demand(Block):
     request_intensity: Quantity | None = None
     """Requests per second and km²; give this or ``rate_per_node``."""
     modulations: tuple[Modulation, ...] = ()
-    """At most one each of drift, hotspot and flash_crowd; diurnal swings multiply."""
+    """At most one each of drift, hotspot, flash_crowd and trace; diurnal swings and bursts
+    multiply."""
 
     @model_validator(mode="after")
     def _one_rate_and_single_modulations(self) -> "Demand":
@@ -125,7 +226,7 @@ class Demand(Block):
                 f"rate_per_node = {self.rate_per_node}, request_intensity = "
                 f"{self.request_intensity}: give exactly one of them"
             )
-        kinds = [item.kind for item in self.modulations if item.kind != "diurnal"]
+        kinds = [item.kind for item in self.modulations if item.kind not in ("diurnal", "mmpp")]
         for kind in kinds:
             if kinds.count(kind) > 1:
                 raise ValueError(f"modulations: kind '{kind}' stands twice; at most one is allowed")

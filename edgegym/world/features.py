@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from edgegym.world.demand import TraceReplay
 from edgegym.world.routing import LoadAwareRouting, Margin, NearestRouting, PrefixAwareRouting
 from edgegym.world.serving import (
     DeterministicService,
@@ -41,6 +42,8 @@ def full_features(scenario: "Scenario") -> tuple[str, ...]:
         "forest.lifetime_s": any(vertex.lifetime_s is not None for vertex in scenario.forest),
         "forest.weights": any(vertex.weights for vertex in scenario.forest),
         "request_types.requires": any(item.requires for item in scenario.request_types),
+        "request_types.xi_factor": any(item.xi_factor != 1.0 for item in scenario.request_types),
+        "demand.modulations.trace": bool(scenario.demand.modulations_of(TraceReplay)),
         "routing.kind": not isinstance(routing, _PLAIN_ROUTING),
         "routing.margin": margin != Margin(),
         "telemetry.catalogue_period_s": scenario.telemetry.catalogue_period_s > 0,

@@ -33,6 +33,7 @@ from edgegym.world.operations import (
     Telemetry,
 )
 from edgegym.world.overrides import apply_overrides
+from edgegym.world.replay import with_absolute_paths, with_relative_paths
 from edgegym.world.routing import Admission, Failures, LoadAwareRouting, Origin, Routing
 from edgegym.world.serving import Cache, ProfileCache, Service
 from edgegym.world.transport import Backhaul, Fetch
@@ -280,11 +281,13 @@ class Scenario(Block):
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the scenario as JSON, whole or not at all."""
-        write_text(path, json.dumps(self.document(), indent=2) + "\n")
+        document = with_relative_paths(self.document(), Path(path).parent)
+        write_text(path, json.dumps(document, indent=2) + "\n")
 
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
         """Write the scenario as YAML, whole or not at all."""
-        write_text(path, yaml.safe_dump(self.document(), sort_keys=False, allow_unicode=True))
+        document = with_relative_paths(self.document(), Path(path).parent)
+        write_text(path, yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> "Scenario":
@@ -310,6 +313,8 @@ class Scenario(Block):
             raise ScenarioError(f"scenario file {path}: {error}") from None
         except RecursionError:
             raise ScenarioError(f"scenario file {path}: nested too deep") from None
+        if isinstance(document, dict):
+            document = with_absolute_paths(document, Path(path).parent)
         return cls.from_document(document, source=f"scenario file {path}")
 
     @classmethod
