@@ -7,7 +7,7 @@ import numpy as np
 from edgegym.simulator.accounting import ticks
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.histogram import histogram_bin, tokens_bin
-from edgegym.simulator.state import HISTOGRAM_BINS, Floats, Ints
+from edgegym.simulator.state import HISTOGRAM_BINS, Ints
 
 # Columns of `extra`: one window. Times in ticks.
 STALL_TICKS = 0  # of the first tokens

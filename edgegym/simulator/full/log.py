@@ -92,7 +92,7 @@ class LogState(NamedTuple):
 
     real: Floats  # [B, L, NUM_LOG_REALS]
     num: Ints  # [B, L, NUM_LOG_NUMS]
-    count: Ints  # [B, 1] rows in use
+    used: Ints  # [B, 1] rows in use
 
 
 class Log(NamedTuple):
@@ -100,10 +100,10 @@ class Log(NamedTuple):
 
     real: Floats  # [L, NUM_LOG_REALS]
     num: Ints  # [L, NUM_LOG_NUMS]
-    count: Ints  # [1]
+    used: Ints  # [1]
     rows: int  # L
 
-    COLUMNS = (("real", NUM_LOG_REALS), ("num", NUM_LOG_NUMS), ("count", 0))
+    COLUMNS = (("real", NUM_LOG_REALS), ("num", NUM_LOG_NUMS), ("used", 0))
 
 
 def allocate_log(records: int, batch: int = 1) -> LogState:
@@ -132,7 +132,7 @@ def allocate_log(records: int, batch: int = 1) -> LogState:
 
 def log_lane(state: LogState, b: int) -> Log:
     """Return the views of fleet b."""
-    return Log(state.real[b], state.num[b], state.count[b], state.real.shape[1])
+    return Log(state.real[b], state.num[b], state.used[b], state.real.shape[1])
 
 
 def take_rows(state: LogState, b: int) -> tuple[Floats, Ints]:
@@ -151,15 +151,15 @@ def take_rows(state: LogState, b: int) -> tuple[Floats, Ints]:
         Copies of its rows, ``[n, NUM_LOG_REALS]`` and ``[n, NUM_LOG_NUMS]``, in the order in which
         the requests ended.
     """
-    count = int(state.count[b, 0])
-    state.count[b, 0] = 0
+    count = int(state.used[b, 0])
+    state.used[b, 0] = 0
     return state.real[b, :count].copy(), state.num[b, :count].copy()
 
 
 @inlined
 def has_log_room(log: Log, ending: int) -> bool:
     """Return whether an event may happen that ends so many requests at most."""
-    return log.rows == 0 or log.count[0] + ending <= log.rows
+    return log.rows == 0 or log.used[0] + ending <= log.rows
 
 
 @inlined
@@ -177,8 +177,8 @@ def _write_row(
     log: Log, time: Floats, info: Ints, real: Floats, num: Ints, record: int, outcome: int
 ) -> int:
     """Write what is known of every request; return the row."""
-    row = log.count[0]
-    log.count[0] = row + 1
+    row = log.used[0]
+    log.used[0] = row + 1
     log.num[row, LOG_REQUEST] = num[record, REQUEST]
     log.num[row, LOG_TYPE] = info[record, TYPE]
     log.num[row, LOG_STATION] = -1
