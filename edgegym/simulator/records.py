@@ -69,8 +69,9 @@ _REALS: tuple[tuple[str, int, str], ...] = (
     ("wait_s", log.LOG_WAIT_S, "then until it took a slot"),
     ("stall_s", log.LOG_STALL_S, "then until its fetched state was there"),
     ("restore_s", log.LOG_RESTORE_S, "then until that was unpacked"),
-    ("prefill_s", log.LOG_PREFILL_S, "then until its first token, turns of others included"),
-    ("ttft_s", log.LOG_TTFT_S, "from arrival to first token: the sum of the five before"),
+    ("server_wait_s", log.LOG_SERVER_WAIT_S, "then until the prefill server took it"),
+    ("prefill_s", log.LOG_PREFILL_S, "then until its first token"),
+    ("ttft_s", log.LOG_TTFT_S, "from arrival to first token: the sum of the six before"),
     ("end_to_end_s", log.LOG_END_TO_END_S, "from arrival to its end"),
     ("transfer_wait_s", log.LOG_TRANSFER_WAIT_S, "what its fetch took longer than alone"),
     ("predicted_s", log.LOG_PREDICTED_S, "TTFT that the router expected"),
@@ -254,7 +255,8 @@ class RecordSink(ABC):
             found[name] = codes.astype(kind)
         found["family"] = self._family[num[:, log.LOG_TYPE]].astype(np.int32)
         for name, column, _ in _REALS:
-            found[name] = real[:, column].copy()
+            values = real[:, column]
+            found[name] = np.where(np.isinf(values), np.nan, values)
         self._take({column.name: found[column.name] for column in self._columns})
 
     def close(self) -> None:

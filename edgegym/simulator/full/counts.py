@@ -29,6 +29,7 @@ ORIGIN_FIRST_TOKENS = 15  # first tokens from there
 FAILURES = 16  # nodes, backhaul, origin
 OUTPUT_TOKENS = 17  # of the completed requests
 FIRST_INPUT_TOKENS = 18  # prompt tokens of the first tokens
+SERVER_WAIT_TICKS = 19  # of the first tokens: until the prefill server took them
 NUM_EXTRA = 20
 
 

@@ -33,6 +33,7 @@ from edgegym.simulator.full.columns import (
     RESTORE_S,
     RUNNER_UP,
     RUNNER_UP_S,
+    SERVER_WAIT_S,
     STALL_S,
     TRANSFER_WAIT_S,
     X_KM,
@@ -76,13 +77,14 @@ LOG_RADIO_S = 3  # until it lands at the station that serves it, lost ways inclu
 LOG_WAIT_S = 4  # until it has a slot
 LOG_STALL_S = 5  # in the slot, until its fetch is in
 LOG_RESTORE_S = 6
-LOG_PREFILL_S = 7  # until its first token, waiting for the prefill server included
-LOG_TTFT_S = 8
-LOG_END_TO_END_S = 9
-LOG_TRANSFER_WAIT_S = 10
-LOG_PREDICTED_S = 11
-LOG_RUNNER_UP_S = 12
-NUM_LOG_REALS = 13
+LOG_SERVER_WAIT_S = 7  # until the prefill server takes it
+LOG_PREFILL_S = 8  # until its first token
+LOG_TTFT_S = 9
+LOG_END_TO_END_S = 10
+LOG_TRANSFER_WAIT_S = 11
+LOG_PREDICTED_S = 12
+LOG_RUNNER_UP_S = 13
+NUM_LOG_REALS = 14
 
 _USUAL_ROWS = 16384
 
@@ -224,6 +226,7 @@ def _write_served(
     log.real[row, LOG_WAIT_S] = start - time[record, JOIN_S]
     log.real[row, LOG_STALL_S] = real[record, STALL_S]
     log.real[row, LOG_RESTORE_S] = real[record, RESTORE_S]
+    log.real[row, LOG_SERVER_WAIT_S] = real[record, SERVER_WAIT_S]
     log.real[row, LOG_PREFILL_S] = real[record, PREFILL_S]
     log.real[row, LOG_TTFT_S] = first - arrival
     log.real[row, LOG_END_TO_END_S] = end_s - arrival
