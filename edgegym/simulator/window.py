@@ -26,7 +26,7 @@ from edgegym.simulator.columns import (
     REJECTED,
     WAIT_TICKS,
 )
-from edgegym.simulator.full.counts import FIRST_INPUT_TOKENS, NUM_EXTRA, CountsState
+from edgegym.simulator.full.counts import FIRST_INPUT_TOKENS, NUM_EXTRA, NUM_FAMILY, CountsState
 from edgegym.simulator.full.figures import FullFigures
 from edgegym.simulator.histogram import histogram_quantile_s
 from edgegym.simulator.state import HISTOGRAM_BINS, TICKS_PER_S, FleetState, Floats, Ints
@@ -35,6 +35,7 @@ from edgegym.simulator.state import HISTOGRAM_BINS, TICKS_PER_S, FleetState, Flo
 _NO_EXTRA = np.zeros(NUM_EXTRA, dtype=np.int64)
 _NO_HISTOGRAMS = np.zeros((0, HISTOGRAM_BINS), dtype=np.int64)
 _NO_HISTOGRAM = np.zeros(HISTOGRAM_BINS, dtype=np.int64)
+_NO_FAMILIES = np.zeros((0, NUM_FAMILY), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +68,9 @@ class WindowStats(FullFigures):
         requests by family; ``[0, HISTOGRAM_BINS]`` in the fast loop, which does not keep them.
     hit_depth_histogram : ndarray
         ``[HISTOGRAM_BINS]`` hit tokens of the first tokens; zeros in the fast loop.
+    family_counts : ndarray
+        ``[F, NUM_FAMILY]``, columns as in :mod:`edgegym.simulator.full.counts`; ``[0, NUM_FAMILY]``
+        in the fast loop.
     """
 
     ticks: int
@@ -81,6 +85,7 @@ class WindowStats(FullFigures):
     family_ttft: Ints = field(default_factory=lambda: _NO_HISTOGRAMS)
     family_end_to_end: Ints = field(default_factory=lambda: _NO_HISTOGRAMS)
     hit_depth_histogram: Ints = field(default_factory=lambda: _NO_HISTOGRAM)
+    family_counts: Ints = field(default_factory=lambda: _NO_FAMILIES)
 
     @classmethod
     def of_window(
@@ -134,6 +139,7 @@ class WindowStats(FullFigures):
             self.family_ttft + other.family_ttft,
             self.family_end_to_end + other.family_end_to_end,
             self.hit_depth_histogram + other.hit_depth_histogram,
+            self.family_counts + other.family_counts,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -225,7 +231,7 @@ class WindowStats(FullFigures):
 
     @property
     def wait_sum_s(self) -> float:
-        """Queueing part of ``ttft_sum_s``."""
+        """Queueing part of ``ttft_sum_s``: for a slot, and in it for the prefill server."""
         return self._seconds(WAIT_TICKS)
 
     @property

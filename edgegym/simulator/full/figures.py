@@ -16,11 +16,11 @@ class FullFigures:
     family_ttft: Ints
     family_end_to_end: Ints
     hit_depth_histogram: Ints
+    family_counts: Ints
 
     def _slot_wait_ticks(self) -> int:
         """Return the parts of TTFT between slot and prefill."""
-        columns = (full.STALL_TICKS, full.RESTORE_TICKS, full.SERVER_WAIT_TICKS)
-        return sum(map(self.extra.item, columns))
+        return self.extra.item(full.STALL_TICKS) + self.extra.item(full.RESTORE_TICKS)
 
     @property
     def stall_sum_s(self) -> float:
@@ -31,11 +31,6 @@ class FullFigures:
     def restore_sum_s(self) -> float:
         """Part of ``ttft_sum_s``: in the slot, until fetched state was unpacked."""
         return self._extra_seconds(full.RESTORE_TICKS)
-
-    @property
-    def server_wait_sum_s(self) -> float:
-        """Part of ``ttft_sum_s``: in the slot, until the prefill server took the prompt."""
-        return self._extra_seconds(full.SERVER_WAIT_TICKS)
 
     @property
     def fetches(self) -> int:

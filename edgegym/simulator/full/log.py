@@ -114,17 +114,17 @@ def allocate_log(records: int, batch: int = 1) -> LogState:
     Parameters
     ----------
     records : int
-        Requests that can be in the system at once, all of which one event might end: the log has
-        room for as many. 0 for a log that records nothing.
+        Request records that there are: one event might end all of them, so the log has more room
+        than that. 0 for a log that records nothing.
     batch : int
         Number of fleets, B.
 
     Returns
     -------
     LogState
-        With ``L = 0``, or at least 16384 rows.
+        With ``L = 0``, or at least 16384 rows and twice the records.
     """
-    rows = max(records, _USUAL_ROWS) if records else 0
+    rows = max(2 * records, _USUAL_ROWS) if records else 0
     return LogState(
         np.zeros((batch, rows, NUM_LOG_REALS)),
         np.zeros((batch, rows, NUM_LOG_NUMS), dtype=np.int64),

@@ -118,7 +118,7 @@ def test_where_the_state_came_from(station, hit, local, source):
 
 
 def test_room_for_all_that_one_event_can_end():
-    state = log.allocate_log(20000, batch=2)
+    state = log.allocate_log(10000, batch=2)
     book = log.log_lane(state, 1)
     assert book.rows == 20000
     assert room(book, 20000)
@@ -158,6 +158,7 @@ def test_windows_of_the_full_loop_add_up():
     assert both.ttft_sum_s == 6.0
     assert both.hit_token_share == 940 / 4000
     assert both.output_tokens_sum == 80
+    assert both.family_counts.tolist() == [[0] * 7, [8, 8000, 1880, 4, 0, 0, 0]]
     for quantile in (0.1, 0.5, 1.0):
         assert both.ttft_quantile_s(quantile, 1) == pytest.approx(0.75, rel=1 / 64)
         assert both.end_to_end_quantile_s(quantile) == pytest.approx(1.5, rel=1 / 64)
