@@ -91,3 +91,35 @@ def histogram_quantile_s(histogram: Ints, quantile: float) -> float:
     before = cumulative[index] - histogram[index]
     inside = min(max((rank - before) / histogram[index], 0.0), 1.0)
     return float(edges[index] + inside * (edges[index + 1] - edges[index]))
+
+
+def histogram_quantile_tokens(histogram: Ints, quantile: float) -> float:
+    """Return a quantile of numbers of tokens, counted with :func:`tokens_bin`.
+
+    Parameters
+    ----------
+    histogram : ndarray
+        ``[HISTOGRAM_BINS]`` counts.
+    quantile : float
+        In [0, 1].
+
+    Returns
+    -------
+    float
+        Tokens: exact below 64, within 1/64 (relative) of the exact quantile up to 2^24. NaN when
+        the histogram is empty.
+
+    Raises
+    ------
+    ValueError
+        If the quantile is outside [0, 1].
+    """
+    # Of the numbers in a bin the smallest is a whole one: up to 64 tokens it is the only one.
+    if not 0.0 <= quantile <= 1.0:
+        raise ValueError(f"quantile = {quantile}: must be in [0, 1]")
+    total = int(histogram.sum())
+    if total == 0:
+        return float("nan")
+    rank = max(quantile * total, 1.0)
+    index = int(np.searchsorted(np.cumsum(histogram), rank, side="left"))
+    return float(bin_edges_s()[index] / _S_PER_TOKEN)

@@ -1,6 +1,6 @@
 """What happened in a window of time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,12 +26,20 @@ from edgegym.simulator.columns import (
     REJECTED,
     WAIT_TICKS,
 )
+from edgegym.simulator.full.counts import FIRST_INPUT_TOKENS, NUM_EXTRA, NUM_FAMILY, CountsState
+from edgegym.simulator.full.figures import FullFigures
 from edgegym.simulator.histogram import histogram_quantile_s
-from edgegym.simulator.state import TICKS_PER_S, FleetState, Floats, Ints
+from edgegym.simulator.state import HISTOGRAM_BINS, TICKS_PER_S, FleetState, Floats, Ints
+
+# What the fast loop does not count.
+_NO_EXTRA = np.zeros(NUM_EXTRA, dtype=np.int64)
+_NO_HISTOGRAMS = np.zeros((0, HISTOGRAM_BINS), dtype=np.int64)
+_NO_HISTOGRAM = np.zeros(HISTOGRAM_BINS, dtype=np.int64)
+_NO_FAMILIES = np.zeros((0, NUM_FAMILY), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WindowStats:
+class WindowStats(FullFigures):
     """Statistics of one window; windows of the same fleet add up with ``+``.
 
     Counts and times are kept as integers (times in ticks of 2^-30 s, about 1 ns, up to 8.6e9 s), so
@@ -53,6 +61,16 @@ class WindowStats:
         ``[N]`` slot time in use, slot time there was, prefill of the first tokens.
     nearest_demand : ndarray
         ``[N, F]`` requests by their nearest up node and family.
+    extra : ndarray
+        ``[NUM_EXTRA]``, columns as in :mod:`edgegym.simulator.full.counts`; 0 in the fast loop.
+    family_ttft, family_end_to_end : ndarray
+        ``[F, HISTOGRAM_BINS]`` TTFT of the first tokens and end-to-end times of the completed
+        requests by family; ``[0, HISTOGRAM_BINS]`` in the fast loop, which does not keep them.
+    hit_depth_histogram : ndarray
+        ``[HISTOGRAM_BINS]`` hit tokens of the first tokens; zeros in the fast loop.
+    family_counts : ndarray
+        ``[F, NUM_FAMILY]``, columns as in :mod:`edgegym.simulator.full.counts`; ``[0, NUM_FAMILY]``
+        in the fast loop.
     """
 
     ticks: int
@@ -63,9 +81,16 @@ class WindowStats:
     capacity_ticks: Ints
     prefill_ticks: Ints
     nearest_demand: Ints
+    extra: Ints = field(default_factory=lambda: _NO_EXTRA)
+    family_ttft: Ints = field(default_factory=lambda: _NO_HISTOGRAMS)
+    family_end_to_end: Ints = field(default_factory=lambda: _NO_HISTOGRAMS)
+    hit_depth_histogram: Ints = field(default_factory=lambda: _NO_HISTOGRAM)
+    family_counts: Ints = field(default_factory=lambda: _NO_FAMILIES)
 
     @classmethod
-    def of_window(cls, state: FleetState, b: int, ticks: int) -> "WindowStats":
+    def of_window(
+        cls, state: FleetState, b: int, ticks: int, counts: CountsState | None = None
+    ) -> "WindowStats":
         """Copy the counters of the window that an advance has just closed.
 
         Parameters
@@ -76,12 +101,15 @@ class WindowStats:
             Which fleet.
         ticks : int
             Length of the window in ticks.
+        counts : CountsState, optional
+            What the full loop counted besides.
 
         Returns
         -------
         WindowStats
             Independent of the state.
         """
+        extras = () if counts is None else [array[b].copy() for array in counts]
         return cls(
             ticks,
             state.counters[b].copy(),
@@ -91,6 +119,7 @@ class WindowStats:
             state.node_work[b, :, CAPACITY_TICKS].copy(),
             state.node_work[b, :, PREFILL_TIME_TICKS].copy(),
             state.window_nearest_demand[b].copy(),
+            *extras,
         )
 
     def __add__(self, other: "WindowStats") -> "WindowStats":
@@ -106,6 +135,11 @@ class WindowStats:
             self.capacity_ticks + other.capacity_ticks,
             self.prefill_ticks + other.prefill_ticks,
             self.nearest_demand + other.nearest_demand,
+            self.extra + other.extra,
+            self.family_ttft + other.family_ttft,
+            self.family_end_to_end + other.family_end_to_end,
+            self.hit_depth_histogram + other.hit_depth_histogram,
+            self.family_counts + other.family_counts,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -186,9 +220,9 @@ class WindowStats:
 
     @property
     def ttft_sum_s(self) -> float:
-        """Sum of TTFT over the first tokens: radio + wait + prefill."""
+        """Sum of TTFT over the first tokens: the sum of its parts."""
         ticks = self._count(RADIO_TICKS) + self._count(WAIT_TICKS) + self._count(PREFILL_TICKS)
-        return ticks / TICKS_PER_S
+        return (ticks + self._slot_wait_ticks()) / TICKS_PER_S
 
     @property
     def radio_sum_s(self) -> float:
@@ -197,7 +231,7 @@ class WindowStats:
 
     @property
     def wait_sum_s(self) -> float:
-        """Queueing part of ``ttft_sum_s``."""
+        """Queueing part of ``ttft_sum_s``: for a slot, and in it for the prefill server."""
         return self._seconds(WAIT_TICKS)
 
     @property
@@ -246,6 +280,19 @@ class WindowStats:
         return self.ttft_sum_s / self.first_tokens if self.first_tokens else float("nan")
 
     @property
+    def hit_token_share(self) -> float:
+        """Share of the prompt tokens that were not computed; NaN without first tokens.
+
+        Raises
+        ------
+        ValueError
+            In the fast loop, which does not add up prompt tokens.
+        """
+        self._only_full("prompt tokens")
+        tokens = self.extra.item(FIRST_INPUT_TOKENS)
+        return self.hit_tokens_sum / tokens if tokens else float("nan")
+
+    @property
     def utilization(self) -> Floats:
         """Share of slot time in use, ``[N]``; above 1 while a node drains, 0 for padding nodes."""
         return self.busy_ticks / np.maximum(self.capacity_ticks, 1)
@@ -255,13 +302,15 @@ class WindowStats:
         """GPU-seconds of prefill per second, ``[N]``: above 1 a real GPU could not have kept up."""
         return self.prefill_ticks / max(self.ticks, 1)
 
-    def ttft_quantile_s(self, quantile: float) -> float:
+    def ttft_quantile_s(self, quantile: float, family: int | None = None) -> float:
         """Return a TTFT quantile of the first tokens.
 
         Parameters
         ----------
         quantile : float
             In [0, 1].
+        family : int, optional
+            Of one family only.
 
         Returns
         -------
@@ -271,6 +320,10 @@ class WindowStats:
         Raises
         ------
         ValueError
-            If the quantile is outside [0, 1].
+            If the quantile is outside [0, 1], or a family is given in the fast loop, which does
+            not tell them apart.
         """
-        return histogram_quantile_s(self.ttft_histogram, quantile)
+        if family is None:
+            return histogram_quantile_s(self.ttft_histogram, quantile)
+        self._only_full("TTFT by family")
+        return histogram_quantile_s(self.family_ttft[family], quantile)

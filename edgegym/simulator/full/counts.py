@@ -7,7 +7,7 @@ import numpy as np
 from edgegym.simulator.accounting import ticks
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.histogram import histogram_bin, tokens_bin
-from edgegym.simulator.state import HISTOGRAM_BINS, Floats, Ints
+from edgegym.simulator.state import HISTOGRAM_BINS, Ints
 
 # Columns of `extra`: one window. Times in ticks.
 STALL_TICKS = 0  # of the first tokens
@@ -29,7 +29,17 @@ ORIGIN_FIRST_TOKENS = 15  # first tokens from there
 FAILURES = 16  # nodes, backhaul, origin
 OUTPUT_TOKENS = 17  # of the completed requests
 FIRST_INPUT_TOKENS = 18  # prompt tokens of the first tokens
-NUM_EXTRA = 20
+NUM_EXTRA = 19
+
+# Columns of `families`: one window.
+FAMILY_FIRST_TOKENS = 0
+FAMILY_INPUT_TOKENS = 1  # of the first tokens
+FAMILY_HIT_TOKENS = 2  # of the first tokens
+FAMILY_ORIGIN = 3  # first tokens from the origin
+FAMILY_FETCHED_BYTES = 4  # for the first tokens
+FAMILY_SPILLED = 5
+FAMILY_REJECTED = 6
+NUM_FAMILY = 7
 
 
 class CountsState(NamedTuple):
@@ -39,6 +49,7 @@ class CountsState(NamedTuple):
     ttft: Ints  # [B, F, HISTOGRAM_BINS] of the first tokens
     end_to_end: Ints  # [B, F, HISTOGRAM_BINS] of the completed requests
     hit_depth: Ints  # [B, HISTOGRAM_BINS] hit tokens of the first tokens
+    families: Ints  # [B, F, NUM_FAMILY]
 
 
 class Counts(NamedTuple):
@@ -48,6 +59,7 @@ class Counts(NamedTuple):
     ttft: Ints  # [F, HISTOGRAM_BINS]
     end_to_end: Ints  # [F, HISTOGRAM_BINS]
     hit_depth: Ints  # [HISTOGRAM_BINS]
+    families: Ints  # [F, NUM_FAMILY]
 
 
 def allocate_counts(num_families: int, batch: int = 1) -> CountsState:
@@ -65,12 +77,13 @@ def allocate_counts(num_families: int, batch: int = 1) -> CountsState:
         np.zeros((batch, num_families, HISTOGRAM_BINS), dtype=np.int64),
         np.zeros((batch, num_families, HISTOGRAM_BINS), dtype=np.int64),
         np.zeros((batch, HISTOGRAM_BINS), dtype=np.int64),
+        np.zeros((batch, num_families, NUM_FAMILY), dtype=np.int64),
     )
 
 
 def counts_lane(state: CountsState, b: int) -> Counts:
     """Return the views of fleet b."""
-    return Counts(state.extra[b], state.ttft[b], state.end_to_end[b], state.hit_depth[b])
+    return Counts._make(array[b] for array in state)
 
 
 @helper
@@ -80,12 +93,19 @@ def open_counts(counts: Counts) -> None:
     counts.ttft[:] = 0
     counts.end_to_end[:] = 0
     counts.hit_depth[:] = 0
+    counts.families[:] = 0
 
 
 @inlined
 def count(counts: Counts, column: int, amount: int) -> None:
     """Add to an extra counter."""
     counts.extra[column] += amount
+
+
+@inlined
+def count_of_family(counts: Counts, family: int, column: int, amount: int) -> None:
+    """Add to a counter of a family."""
+    counts.families[family, column] += amount
 
 
 @helper
@@ -103,10 +123,14 @@ def count_first(
     counts.ttft[family, histogram_bin(ttft_s)] += 1
     counts.hit_depth[tokens_bin(hit_tokens)] += 1
     counts.extra[FIRST_INPUT_TOKENS] += input_tokens
+    counts.families[family, FAMILY_FIRST_TOKENS] += 1
+    counts.families[family, FAMILY_INPUT_TOKENS] += input_tokens
+    counts.families[family, FAMILY_HIT_TOKENS] += hit_tokens
     counts.extra[STALL_TICKS] += ticks(stall_s)
     counts.extra[RESTORE_TICKS] += ticks(restore_s)
     if at_origin:
         counts.extra[ORIGIN_FIRST_TOKENS] += 1
+        counts.families[family, FAMILY_ORIGIN] += 1
 
 
 @helper

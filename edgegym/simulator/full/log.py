@@ -33,6 +33,7 @@ from edgegym.simulator.full.columns import (
     RESTORE_S,
     RUNNER_UP,
     RUNNER_UP_S,
+    SERVER_WAIT_S,
     STALL_S,
     TRANSFER_WAIT_S,
     X_KM,
@@ -76,13 +77,14 @@ LOG_RADIO_S = 3  # until it lands at the station that serves it, lost ways inclu
 LOG_WAIT_S = 4  # until it has a slot
 LOG_STALL_S = 5  # in the slot, until its fetch is in
 LOG_RESTORE_S = 6
-LOG_PREFILL_S = 7  # until its first token, waiting for the prefill server included
-LOG_TTFT_S = 8
-LOG_END_TO_END_S = 9
-LOG_TRANSFER_WAIT_S = 10
-LOG_PREDICTED_S = 11
-LOG_RUNNER_UP_S = 12
-NUM_LOG_REALS = 13
+LOG_SERVER_WAIT_S = 7  # until the prefill server takes it
+LOG_PREFILL_S = 8  # until its first token
+LOG_TTFT_S = 9
+LOG_END_TO_END_S = 10
+LOG_TRANSFER_WAIT_S = 11
+LOG_PREDICTED_S = 12
+LOG_RUNNER_UP_S = 13
+NUM_LOG_REALS = 14
 
 _USUAL_ROWS = 16384
 
@@ -92,7 +94,7 @@ class LogState(NamedTuple):
 
     real: Floats  # [B, L, NUM_LOG_REALS]
     num: Ints  # [B, L, NUM_LOG_NUMS]
-    count: Ints  # [B, 1] rows in use
+    used: Ints  # [B, 1] rows in use
 
 
 class Log(NamedTuple):
@@ -100,10 +102,10 @@ class Log(NamedTuple):
 
     real: Floats  # [L, NUM_LOG_REALS]
     num: Ints  # [L, NUM_LOG_NUMS]
-    count: Ints  # [1]
+    used: Ints  # [1]
     rows: int  # L
 
-    COLUMNS = (("real", NUM_LOG_REALS), ("num", NUM_LOG_NUMS), ("count", 0))
+    COLUMNS = (("real", NUM_LOG_REALS), ("num", NUM_LOG_NUMS), ("used", 0))
 
 
 def allocate_log(records: int, batch: int = 1) -> LogState:
@@ -112,17 +114,17 @@ def allocate_log(records: int, batch: int = 1) -> LogState:
     Parameters
     ----------
     records : int
-        Requests that can be in the system at once, all of which one event might end: the log has
-        room for as many. 0 for a log that records nothing.
+        Request records that there are: one event might end all of them, so the log has more room
+        than that. 0 for a log that records nothing.
     batch : int
         Number of fleets, B.
 
     Returns
     -------
     LogState
-        With ``L = 0``, or at least 16384 rows.
+        With ``L = 0``, or at least 16384 rows and twice the records.
     """
-    rows = max(records, _USUAL_ROWS) if records else 0
+    rows = max(2 * records, _USUAL_ROWS) if records else 0
     return LogState(
         np.zeros((batch, rows, NUM_LOG_REALS)),
         np.zeros((batch, rows, NUM_LOG_NUMS), dtype=np.int64),
@@ -132,7 +134,7 @@ def allocate_log(records: int, batch: int = 1) -> LogState:
 
 def log_lane(state: LogState, b: int) -> Log:
     """Return the views of fleet b."""
-    return Log(state.real[b], state.num[b], state.count[b], state.real.shape[1])
+    return Log(state.real[b], state.num[b], state.used[b], state.real.shape[1])
 
 
 def take_rows(state: LogState, b: int) -> tuple[Floats, Ints]:
@@ -151,15 +153,15 @@ def take_rows(state: LogState, b: int) -> tuple[Floats, Ints]:
         Copies of its rows, ``[n, NUM_LOG_REALS]`` and ``[n, NUM_LOG_NUMS]``, in the order in which
         the requests ended.
     """
-    count = int(state.count[b, 0])
-    state.count[b, 0] = 0
+    count = int(state.used[b, 0])
+    state.used[b, 0] = 0
     return state.real[b, :count].copy(), state.num[b, :count].copy()
 
 
 @inlined
 def has_log_room(log: Log, ending: int) -> bool:
     """Return whether an event may happen that ends so many requests at most."""
-    return log.rows == 0 or log.count[0] + ending <= log.rows
+    return log.rows == 0 or log.used[0] + ending <= log.rows
 
 
 @inlined
@@ -177,8 +179,8 @@ def _write_row(
     log: Log, time: Floats, info: Ints, real: Floats, num: Ints, record: int, outcome: int
 ) -> int:
     """Write what is known of every request; return the row."""
-    row = log.count[0]
-    log.count[0] = row + 1
+    row = log.used[0]
+    log.used[0] = row + 1
     log.num[row, LOG_REQUEST] = num[record, REQUEST]
     log.num[row, LOG_TYPE] = info[record, TYPE]
     log.num[row, LOG_STATION] = -1
@@ -224,6 +226,7 @@ def _write_served(
     log.real[row, LOG_WAIT_S] = start - time[record, JOIN_S]
     log.real[row, LOG_STALL_S] = real[record, STALL_S]
     log.real[row, LOG_RESTORE_S] = real[record, RESTORE_S]
+    log.real[row, LOG_SERVER_WAIT_S] = real[record, SERVER_WAIT_S]
     log.real[row, LOG_PREFILL_S] = real[record, PREFILL_S]
     log.real[row, LOG_TTFT_S] = first - arrival
     log.real[row, LOG_END_TO_END_S] = end_s - arrival
