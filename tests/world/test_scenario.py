@@ -194,7 +194,7 @@ REFUSED = [
     (
         "service",
         {"kind": "engine"},
-        r"^hardware\.decode\.kind = 'occupancy': service 'engine' needs the time per output token",
+        r"^hardware\.decode\.kind = 'occupancy': service\.kind = 'engine' needs 'tpot' or 'steps'",
     ),
     ("objective.kind", "fame", r"^objective\.kind = 'fame': .*coverage"),
     ("evaluation_seeds", [1, 1], r"^evaluation_seeds: got \[1, 1\]: .*each once"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN
 from edgegym.simulator.full.engine_data import (
+    BEGIN_S,
     DECODING,
     FIRST_PROMPT,
     LEFT_S,
@@ -92,6 +93,7 @@ def test_prompts_are_served_one_by_one_while_decoding_pauses():
         (4.25, FINISHED, 0),
     ]
     assert played.prefill_ticks[0] * TICK_S == pytest.approx(1.75, abs=1e-8)
+    assert played.engine.request[:, BEGIN_S].tolist() == [1.0, 2.0, 2.75]
 
 
 def test_chunks_share_each_step_with_decoding():
