@@ -134,9 +134,15 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
             [
                 {"kind": "occupancy", "occupancy_s": 0.58},
                 {"kind": "tpot", "tpot_s": {1: 0.02, 16: 0.0311}, "batch": 8},
+                {"kind": "steps", "step_s": {1: {0: 0.02, 512: 0.05}, 16: {0: 0.0311}}},
             ]
         )
     )
+    by_token = [
+        {"kind": "tokens", "output": "geometric"},
+        {"kind": "engine"},
+        {"kind": "engine", "schedule": "chunked", "step_tokens": 200_000},
+    ]
     nodes = draw(st.sampled_from([{"count": 7}, {"density_per_km2": 0.75, "max_count": 40}]))
     rate = draw(_positive())
     demand: dict[str, Any] = draw(
@@ -181,7 +187,10 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "migration": {"budget_bytes_per_s": draw(_positive()), "burst_bytes": 10**12},
         "backhaul": {"rate_bytes_per_s": draw(_positive(1e12))},
         "service": draw(
-            st.sampled_from([{"kind": "deterministic"}, {"kind": "lognormal", "sigma": 0.31}])
+            st.sampled_from(
+                [{"kind": "deterministic"}, {"kind": "lognormal", "sigma": 0.31}]
+                + (by_token if decode["kind"] != "occupancy" else [])
+            )
         ),
         "initial": {"mix": {"none": 1.0}},
         "objective": {"kind": "goodput", "ttft_target_s": draw(_positive())},

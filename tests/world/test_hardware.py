@@ -13,6 +13,7 @@ from edgegym.world.hardware import (
     Hardware,
     OccupancyDecode,
     Prefill,
+    StepsDecode,
     TpotDecode,
     prefill_s,
 )
@@ -61,6 +62,51 @@ def test_occupancy_decode_is_the_same_for_all():
 def test_tpot_decode_reads_between_the_rows(batch, tpot):
     decode = TpotDecode(tpot_s={7: 0.04, 1: 0.02}, batch=batch)
     np.testing.assert_allclose(decode.seconds(np.array([100.0])), [100 * tpot])
+
+
+STEPS = {0: {0: 0.01, 10: 0.02, 40: 0.08}, 2: {0: 0.05, 20: 0.07}, 8: {5: 0.06, 45: 0.2}}
+
+
+@pytest.mark.parametrize(
+    ("sequences", "tokens", "step"),
+    [
+        (0, 10, 0.02),  # in the table
+        (0, 25, 0.05),  # between chunks
+        (2, 90, 0.07),  # beyond them
+        (8, 0, 0.06),
+        (1, 20, 0.5 * (0.04 + 0.07)),  # between sequences
+        (5, 25, 0.5 * (0.07 + 0.13)),  # between both
+        (99, 25, 0.13),  # beyond them
+    ],
+)
+def test_steps_decode_reads_between_rows_and_columns(sequences, tokens, step):
+    decode = StepsDecode(step_s=STEPS)
+    assert decode.step(sequences, tokens) == pytest.approx(step)
+    both = decode.step([[sequences], [2]], [tokens, 0])
+    assert both.shape == (2, 2)
+    np.testing.assert_allclose(np.diag(both), [step, 0.05])
+
+
+def test_steps_decode_without_a_prompt_is_the_time_per_token():
+    decode = StepsDecode(step_s=STEPS, batch=5)
+    np.testing.assert_allclose(decode.tpot([0, 2, 5, 8]), [0.01, 0.05, 0.055, 0.06])
+    np.testing.assert_allclose(decode.seconds(np.array([100.0])), [5.5])
+    assert StepsDecode(step_s={3: {7: 0.5}}).step(1, 2) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ({1: {}}, "1: give the seconds of at least one chunk"),
+        ({1: {0: 0.02, 9: 0.01}}, r"1\.9 = 0\.01: a step with more prompt tokens can't take less"),
+        ({1: {0: 0.0}}, "greater than 0"),
+        ({-1: {0: 0.1}}, "greater than or equal to 0"),
+        ({}, "at least 1 item"),
+    ],
+)
+def test_steps_decode_refuses_what_no_engine_does(steps, message):
+    with pytest.raises(ValueError, match=message):
+        StepsDecode(step_s=steps)
 
 
 def hardware(**changes) -> Hardware:

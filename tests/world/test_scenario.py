@@ -31,6 +31,19 @@ def test_sizes_and_names(scenario):
     np.testing.assert_array_equal(scenario.initial_mix, [1, 0, 0])
 
 
+def test_chunks_need_steps_longer_than_the_batch(scenario):
+    def chunked(step_tokens):
+        return {
+            "hardware.decode": {"kind": "tpot", "tpot_s": {1: 0.02}},
+            "service": {"kind": "engine", "schedule": "chunked", "step_tokens": step_tokens},
+        }
+
+    assert scenario.with_overrides(chunked(11)).service.step_tokens == 11
+    message = r"^service\.step_tokens = 10: must be above the 10 sequences that a node can run"
+    with pytest.raises(ScenarioError, match=message):
+        scenario.with_overrides(chunked(10))
+
+
 def test_concurrency_rounds_down_in_integer_bytes():
     assert Scenario(**changed("hardware.memory_bytes", 10_999)).concurrency == (10, 9, 6)
 
@@ -173,6 +186,16 @@ REFUSED = [
     ("hardware.preset", "abacus", r"hardware\.preset = 'abacus': no such preset \(known: "),
     ("hardware.weights_bytes", 10_000, r"^hardware: weights_bytes = 10000: must be below"),
     ("hardware.decode", {"kind": "tpot", "tpot_s": {}}, r"^hardware\.decode\.tpot_s = \{\}: "),
+    (
+        "hardware.decode",
+        {"kind": "steps", "step_s": {4: {0: 0.2, 64: 0.1}}},
+        r"^hardware\.decode\.step_s: 4\.64 = 0\.1: .* can't take less than 0\.2 s",
+    ),
+    (
+        "service",
+        {"kind": "engine"},
+        r"^hardware\.decode\.kind = 'occupancy': service\.kind = 'engine' needs 'tpot' or 'steps'",
+    ),
     ("objective.kind", "fame", r"^objective\.kind = 'fame': .*coverage"),
     ("evaluation_seeds", [1, 1], r"^evaluation_seeds: got \[1, 1\]: .*each once"),
     ("evaluation_seeds", [], r"^evaluation_seeds: got \[\]: give at least one seed"),

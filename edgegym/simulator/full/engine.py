@@ -19,6 +19,7 @@ from edgegym.simulator.accounting import ticks
 from edgegym.simulator.columns import PREFILL_TIME_TICKS
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.engine_data import (
+    BEGIN_S,
     BUSY_SINCE_TICK,
     BUSY_TICKS,
     CLASS,
@@ -124,7 +125,9 @@ def _set_next(params: EngineParams, engine: Engine, timers: Timers, station: int
 def _serve(engine: Engine, station: int, now: float) -> None:
     """Put the first prompt of the queue to the server."""
     row, state = engine.station, engine.state
-    work_s = engine.request[state[station, FIRST_PROMPT], WORK_S]
+    prompt = state[station, FIRST_PROMPT]
+    work_s = engine.request[prompt, WORK_S]
+    engine.request[prompt, BEGIN_S] = now
     row[station, LEFT_S] = work_s
     row[station, PREFILL_END_S] = now + work_s
     state[station, BUSY_SINCE_TICK] = ticks(now)
@@ -281,6 +284,15 @@ def engine_drop(engine: Engine, timers: Timers, station: int, now: float) -> int
         set_timer(timers, station, np.inf)
     row[station, CLOCK_S] = now
     return record
+
+
+@inlined
+def engine_wait_s(engine: Engine, record: int, ready_s: float) -> float:
+    """Return how long a request waited for the prefill server since it was ready.
+
+    Known from when its prompt is put to the server, until the record is used again.
+    """
+    return engine.request[record, BEGIN_S] - ready_s
 
 
 @inlined

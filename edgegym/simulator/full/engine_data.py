@@ -40,7 +40,8 @@ NUM_STATE = 11
 WORK_S = 1  # prefill as long as it would take alone
 OWN_S = 2  # chunks: for each token, what the prompt takes beyond the class's prompt tokens
 TOKENS = 3  # to decode after the first
-NUM_REQUEST = 4
+BEGIN_S = 4  # when its prompt is put to the server
+NUM_REQUEST = 5
 
 # Columns of `link`, after those of the heap.
 NEXT_PROMPT = NUM_LINKS
@@ -147,8 +148,9 @@ def engine_params(scenario: "Scenario", world: "World") -> EngineParams:
     chunked = isinstance(service, EngineService) and service.schedule == "chunked"
     step_tokens = service.step_tokens if isinstance(service, EngineService) else 1
     return make_engine_params(
-        [scenario.hardware],
-        most=int(world.slots.max()),
+        # A class without GPU has no slots: which figures stand in its row does not matter.
+        [item.hardware or scenario.hardware for item in scenario.node_classes],
+        most=max(int(world.classes.slots.max()), 1),
         chunked=chunked,
         step_tokens=step_tokens,
         slowdown=scenario.backhaul.restore_slowdown,

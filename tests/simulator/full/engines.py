@@ -114,8 +114,8 @@ class PlainEngine:
     step_tokens: int
     slowdown: float
     now: float = 0.0
-    prompts: list = field(default_factory=list)  # [record, tokens left, own_s, decode tokens]
-    sequences: list = field(default_factory=list)  # [record, tokens left]
+    prompts: list[Any] = field(default_factory=list)  # [record, tokens left, own_s, decode tokens]
+    sequences: list[Any] = field(default_factory=list)  # [record, tokens left]
     restoring: int = 0
     busy_s: float = 0.0
 
@@ -138,7 +138,7 @@ class PlainEngine:
         while True:
             prompt_rate, rate = self.rates()
             after = until - self.now
-            what = None
+            what, least = None, []
             if self.prompts:
                 left = self.prompts[0][1]
                 first = left / prompt_rate if left > 0 else 0.0
