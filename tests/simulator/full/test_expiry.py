@@ -34,7 +34,7 @@ def test_first_changes_are_spread_over_the_lifetime_and_hang_on_the_seed_alone()
     for b in range(400):
         draw_phases(params, state, b, b)
     share = state.phase_s / params.lifetime_s
-    assert (share > 0).all() and (share <= 1).all()
+    assert ((share > 0) & (share <= 1)).all()
     # The mean of 400 uniform numbers has a standard error of 0.0144, their variance one of 0.0037.
     np.testing.assert_allclose(share.mean(axis=0), 0.5, atol=4 * 0.0144)
     np.testing.assert_allclose(share.var(axis=0), 1 / 12, atol=4 * 0.0037)
