@@ -55,8 +55,8 @@ class Stage:
     def __init__(self, scenario: "Scenario", observe_clock: bool) -> None:
         self._scenario = scenario
         self._observe_clock = observe_clock
-        self._envs: list["PlacementEnv"] = []
-        self._playing: dict[str, tuple["PlacementEnv", Decider]] = {}
+        self._envs: list[PlacementEnv] = []
+        self._playing: dict[str, tuple[PlacementEnv, Decider]] = {}
 
     def play(self, job: Job, contestant: Contestant) -> Episode:
         """Play one episode; the contestant's policy is made once."""

@@ -13,6 +13,7 @@ from edgegym.simulator.nodes import fill_slots
 from edgegym.simulator.state import Bools, FleetState
 from edgegym.world.compiled import World
 from edgegym.world.scenario import Scenario
+from edgegym.world.serving import LruCache
 
 
 class IllegalMove(ValueError):
@@ -70,7 +71,9 @@ def why_illegal(
         return f"profile {profile} for node {node}: profiles are 0 to {world.num_profiles - 1}"
     current = state.profile.item(b, node)
     price, level = world.move_bytes.item(current, profile), bucket_level(world, state, b)
-    if not state.up.item(b, node):
+    if isinstance(scenario.cache, LruCache):
+        rule = "with cache.kind = 'lru' nodes hold what they compute, and nothing can be moved"
+    elif not state.up.item(b, node):
         rule = "the node is down"
     elif state.receiving.item(b, node):
         rule = f"it is still receiving profile '{scenario.profile_names[current]}'"

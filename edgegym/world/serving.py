@@ -60,11 +60,17 @@ class ProfileCache(Block):
 
 
 class LruCache(Block):
-    """A node holds what it computed last, in a radix tree within a byte budget."""
+    """A node holds what it computed last, in a radix tree within a byte budget.
+
+    As serving engines do it: nothing is moved, and what no longer fits is evicted leaf by leaf,
+    least recently used first. Nodes start empty. Profiles say nothing about them: every node runs
+    as many sequences as fit beside the budget, a node's profile is a name that never changes, and
+    all moves are illegal.
+    """
 
     kind: Literal["lru"] = "lru"
     budget_bytes: Count
-    """Memory set apart for it; the rest runs sequences."""
+    """Memory set apart for it on every node; the rest runs sequences."""
 
 
 Cache = Annotated[ProfileCache | LruCache, Field(discriminator="kind")]

@@ -22,10 +22,12 @@ from edgegym.simulator.full.flows import (
     ABANDONED_BYTES,
     ADVERTISED,
     ADVERTISED_INDEX,
+    BEFORE,
     BUSY_TICKS,
     CARRIED_BYTES,
     CHANGED_S,
     DOWN_S,
+    FIRST_CHILD,
     FIRST_GROUP,
     FLOW_BEGIN_S,
     FLOW_BYTES,
@@ -48,6 +50,7 @@ from edgegym.simulator.full.flows import (
     GROUPS,
     LINK_ACCRUED_TICK,
     LINK_UP,
+    NEXT_SIBLING,
     NO_FLOW,
     NUM_FLOW_INTS,
     NUM_FLOW_REALS,
@@ -292,6 +295,24 @@ def add_flow(
     _enter(params, link, flow)
     _set_rates(params, link)
     return flow
+
+
+@helper
+def extend_flow(
+    params: LinkParams, link: LinkState, now: float, flow: int, size_bytes: int
+) -> None:
+    """Let a flow that has not ended carry more state, of at least one byte."""
+    _advertise(params, link, now, False)
+    _catch_up(params, link, now)
+    size = bytes_on_link(params, size_bytes)
+    place = link.group_of[_group_of(params, link.flow[flow, FLOW_STATION])]
+    rest = without_flow(link, link.group[place, GROUP_ROOT], flow)
+    for column in (FIRST_CHILD, NEXT_SIBLING, BEFORE):
+        link.flow[flow, column] = NO_FLOW
+    link.flow[flow, FLOW_BYTES] += size
+    link.flow_real[flow, FLOW_FINISH] += size if params.shared else size / params.bytes_per_s
+    link.group[place, GROUP_ROOT] = meld(link, rest, flow)
+    _set_rates(params, link)
 
 
 @inlined

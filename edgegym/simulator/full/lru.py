@@ -150,6 +150,24 @@ def lru_params(scenario: Scenario) -> LruParams:
     )
 
 
+def no_lru_params() -> LruParams:
+    """Return constants without vertices and types, where nodes hold profiles."""
+    none = np.zeros(0, dtype=np.int64)
+    return LruParams(
+        path=np.zeros((0, 1), dtype=np.int64),
+        path_length=none,
+        depth_tokens=np.zeros(0),
+        vertex_bytes=none,
+        parent=none,
+        subtree_end=none,
+        types=none,
+        types_begin=none,
+        types_end=none,
+        most_hit_tokens=np.zeros(0),
+        budget_bytes=0,
+    )
+
+
 def allocate_lru(params: LruParams, stations: int, batch: int = 1) -> LruState:
     """Return empty caches.
 

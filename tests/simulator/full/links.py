@@ -16,6 +16,7 @@ from edgegym.simulator.full.link import (
     add_flow,
     allocate_link,
     cancel_flow,
+    extend_flow,
     next_flow_end_s,
     pop_flow,
     set_link_up,
@@ -23,7 +24,7 @@ from edgegym.simulator.full.link import (
 )
 from edgegym.simulator.full.sharing import LinkParams
 
-ADD, CANCEL, DOWN, UP, PEEK = range(5)
+ADD, CANCEL, DOWN, UP, PEEK, EXTEND = range(6)
 
 
 def params(rate=100.0, *, shared=True, access=math.inf, compression=1.0, **others: Any):
@@ -67,6 +68,8 @@ def play_kernel(link_params, state, times, codes, numbers, ends, order, peeks):
         elif code == CANCEL and flows[one] != NO_FLOW:
             cancel_flow(link_params, link, limit, flows[one])
             flows[one] = NO_FLOW
+        elif code == EXTEND and flows[one] != NO_FLOW:
+            extend_flow(link_params, link, limit, flows[one], other)
         elif code in (DOWN, UP):
             set_link_up(link_params, link, limit, code == UP)
         elif code == PEEK:
@@ -168,6 +171,8 @@ def exact_ends(link_params, schedule):
             left[k], stations[k] = Fraction(bytes_on(link_params, other)), one
         elif code == CANCEL:
             left.pop(one, None)
+        elif code == EXTEND and one in left:
+            left[one] += bytes_on(link_params, other)
         elif code in (DOWN, UP):
             up = code == UP
     run(None)

@@ -32,6 +32,7 @@ from tests.simulator.full.links import (
     ADD,
     CANCEL,
     DOWN,
+    EXTEND,
     PEEK,
     UP,
     exact_ends,
@@ -136,6 +137,7 @@ changes = st.lists(
     st.one_of(
         st.tuples(moments, st.just(ADD), stations, st.integers(1, 600)),
         st.tuples(moments, st.just(CANCEL), st.integers(0, 20), st.just(0)),
+        st.tuples(moments, st.just(EXTEND), st.integers(0, 20), st.integers(1, 300)),
         st.tuples(moments, st.sampled_from([DOWN, UP]), st.just(0), st.just(0)),
     ),
     min_size=1,
@@ -157,14 +159,19 @@ links = st.sampled_from(
 @given(schedule=changes, link_params=links)
 def test_any_schedule_against_exact_fractions(schedule, link_params):
     schedule = [
-        (*row[:2], min(row[2], k), row[3]) if row[1] == CANCEL else row
+        (*row[:2], min(row[2], k), row[3]) if row[1] in (CANCEL, EXTEND) else row
         for k, row in enumerate(schedule)
     ]
     played, exact = play(link_params, schedule), exact_ends(link_params, schedule)
     expected = np.array([float(exact.get(k, math.nan)) for k in range(len(schedule))])
     np.testing.assert_allclose(played.ends, expected, rtol=0.0, atol=1e-12)
     # Nothing is lost: what ended was carried whole, and what is left waits for the link.
-    ended = sum(math.ceil(schedule[k][3] / link_params.compression) for k in exact)
+    ended = sum(
+        math.ceil(size / link_params.compression)
+        for k, (time, code, one, size) in enumerate(schedule)
+        if (code == ADD and k in exact)
+        or (code == EXTEND and one < k and schedule[one][1] == ADD and exact.get(one, -1) > time)
+    )
     assert played.link.num[CARRIED_BYTES + FETCH] == ended
     assert played.link.num[FLOWS] == 0 or (played.link.num[FLOWS] > 0 and np.isnan(expected).any())
 
