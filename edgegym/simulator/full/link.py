@@ -63,35 +63,8 @@ from edgegym.simulator.full.flows import (
     without_flow,
 )
 from edgegym.simulator.full.sharing import LinkParams, bytes_on_link, group_rate, water_level
-from edgegym.world.scenario import Scenario
 
 _FIRST_ROOM = 64
-
-
-def link_params(scenario: Scenario) -> LinkParams:
-    """Return the constants of a scenario's backhaul.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Any.
-
-    Returns
-    -------
-    LinkParams
-        Infinite where there is no access limit, or restoring takes no time.
-    """
-    backhaul = scenario.backhaul
-    return LinkParams(
-        shared=backhaul.sharing == "shared",
-        bytes_per_s=backhaul.rate_bytes_per_s,
-        access_bytes_per_s=backhaul.access_bytes_per_s or math.inf,
-        compression=backhaul.compression,
-        restore_bytes_per_s=backhaul.restore_bytes_per_s or math.inf,
-        restore_slowdown=backhaul.restore_slowdown,
-        layers=backhaul.layers,
-        advertise_s=scenario.fetch.advertise_s,
-    )
 
 
 def allocate_link(params: LinkParams, stations: int, batch: int = 1) -> LinkState:

@@ -8,6 +8,7 @@ import numpy as np
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.flows import GROUP_FLOWS
 from edgegym.simulator.state import Ints
+from edgegym.world.scenario import Scenario
 
 
 class LinkParams(NamedTuple):
@@ -21,6 +22,32 @@ class LinkParams(NamedTuple):
     restore_slowdown: float
     layers: int
     advertise_s: float  # period of the advertised rate
+
+
+def link_params(scenario: Scenario) -> LinkParams:
+    """Return the constants of a scenario's backhaul.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Any.
+
+    Returns
+    -------
+    LinkParams
+        Infinite where there is no access limit, or restoring takes no time.
+    """
+    backhaul = scenario.backhaul
+    return LinkParams(
+        shared=backhaul.sharing == "shared",
+        bytes_per_s=backhaul.rate_bytes_per_s,
+        access_bytes_per_s=backhaul.access_bytes_per_s or math.inf,
+        compression=backhaul.compression,
+        restore_bytes_per_s=backhaul.restore_bytes_per_s or math.inf,
+        restore_slowdown=backhaul.restore_slowdown,
+        layers=backhaul.layers,
+        advertise_s=scenario.fetch.advertise_s,
+    )
 
 
 @inlined
