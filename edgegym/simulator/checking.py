@@ -91,7 +91,7 @@ def _check_arrays(mine: FleetState, state: FleetState) -> None:
         if not fits:
             raise ValueError(f"state.{name} has shape {shape}: this fleet's is {ours.shape}")
     records = state.record_time.shape[1]
-    events = records + state.node_x.shape[1] + 1
+    events = records + mine.soon_time.shape[1] - mine.record_time.shape[1]
     _check_lengths(state, _RECORD_FIELDS, records)
     _check_lengths(state, _EVENT_FIELDS, events)
     leaves = num_leaves(events, state.page_head.shape[1])

@@ -5,7 +5,7 @@ Kernels see one fleet of them at a time, as a :class:`~edgegym.simulator.lane.La
 """
 
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,11 @@ from edgegym.simulator.columns import (
     SITE_X_KM,
     WAITING,
 )
+from edgegym.simulator.tree import map_arrays
 from edgegym.world.compiled import World
+
+if TYPE_CHECKING:
+    from edgegym.simulator.full.allocate import FullState
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -127,31 +131,36 @@ class FleetState(NamedTuple):
     request_y_km: Floats  # [B, R]
     request_mark: Floats  # [B, R]
     request_type: Ints  # [B, R]
+    full: "FullState | None" = None  # what only the full loop keeps
+
+    def _work(self, column: int) -> Ints:
+        """Return a column of all nodes; the full loop has a row for the origin besides."""
+        return self.node_work[:, : self.node_x.shape[1], column]
 
     @property
     def active(self) -> Ints:
         """Requests in a slot, a view ``[B, N]``."""
-        return self.node_work[:, :, IN_SLOTS]
+        return self._work(IN_SLOTS)
 
     @property
     def queued(self) -> Ints:
         """Requests in the queue, a view ``[B, N]``."""
-        return self.node_work[:, :, WAITING]
+        return self._work(WAITING)
 
     @property
     def in_flight(self) -> Ints:
         """Requests routed to the node and still on the radio, a view ``[B, N]``."""
-        return self.node_work[:, :, ON_RADIO]
+        return self._work(ON_RADIO)
 
     @property
     def holding(self) -> Ints:
-        """What the node really holds, a view ``[B, N]``."""
-        return self.node_work[:, :, HOLDS]
+        """What the node really holds, a view ``[B, N]``: a holding, in the full loop a row."""
+        return self._work(HOLDS)
 
     @property
     def advertised_wait_s(self) -> Floats:
         """The wait that the router expects at each node, a copy ``[B, N]``."""
-        places = self.node_work[:, :, PLACE]
+        places = self._work(PLACE)
         return np.take_along_axis(self.sites[:, :, SITE_WAIT_S], places, axis=1)
 
 
@@ -189,7 +198,12 @@ def num_leaves(events: int, pages: int) -> int:
 
 
 def allocate(
-    world: World, block_capacity: int = 1, grid_cells: int = 0, batch: int = 1
+    world: World,
+    block_capacity: int = 1,
+    grid_cells: int = 0,
+    batch: int = 1,
+    stations: int | None = None,
+    extra_events: int = 1,
 ) -> FleetState:
     """Return the state of B empty fleets at time 0, without nodes.
 
@@ -203,6 +217,10 @@ def allocate(
         Cells of the search grid; 0 when the fleet is searched node by node.
     batch : int
         Number of fleets, B.
+    stations : int, optional
+        Nodes and, in the full loop, the origin; by default the nodes.
+    extra_events : int
+        Events that there can be besides one of each request and each node.
 
     Returns
     -------
@@ -210,16 +228,17 @@ def allocate(
         Zeros, with empty queues and lists.
     """
     n, s = world.max_nodes, world.num_profiles
+    m = n if stations is None else stations
     f = world.num_families
     records = max(MIN_RECORDS, INITIAL_RECORDS_PER_NODE * n)
-    events = records + n + 1
+    events = records + n + extra_events
     pages = _num_pages(world)
 
     def ints(*shape: int) -> Ints:
-        return _zeros((batch, *shape), np.int64)
+        return zeros((batch, *shape), np.int64)
 
     def floats(*shape: int) -> Floats:
-        return _zeros((batch, *shape), np.float64)
+        return zeros((batch, *shape), np.float64)
 
     def bools(*shape: int) -> Bools:
         return np.zeros((batch, *shape), dtype=np.bool_)
@@ -240,10 +259,10 @@ def allocate(
         bucket_bytes=np.full(batch, float(world.burst_bytes)),
         bucket_time_s=floats(),
         window_nearest_demand=ints(n, f),
-        node_work=ints(n, NUM_NODE_WORK),
-        node_measured=floats(n, NUM_MEASURED),
+        node_work=ints(m, NUM_NODE_WORK),
+        node_measured=floats(m, NUM_MEASURED),
         tier_wait_s=floats(s),
-        sites=floats(n, NUM_SITE),
+        sites=floats(m, NUM_SITE),
         cells=ints(2),
         cell_start=ints(grid_cells + 1),
         cell_seed=ints(grid_cells),
@@ -277,7 +296,7 @@ def allocate(
     state.calendar_num[:, FREE_LEAF] = -1
     state.soon_time[:, 0] = state.far_time[:, 0] = np.inf
     state.sites[:, :, SITE_X_KM] = np.inf
-    state.node_work[:, :, PLACE] = np.arange(n)
+    state.node_work[:, :, PLACE] = np.arange(m)
     return state
 
 
@@ -294,10 +313,10 @@ def copy_state(state: FleetState) -> FleetState:
     FleetState
         The same values in new arrays.
     """
-    return FleetState._make(_copy(array) for array in state)
+    return map_arrays(_copy, state)
 
 
-def _zeros(shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
+def zeros(shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
     """Return zeros that begin with a cache line, so that rows of whole lines do not straddle."""
     bytes_ = math.prod(shape) * np.dtype(kind).itemsize
     if bytes_ < _ALIGNED_FROM_BYTES:
@@ -308,67 +327,6 @@ def _zeros(shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
 
 
 def _copy(array: NDArray[Any]) -> NDArray[Any]:
-    copied = _zeros(array.shape, array.dtype)
+    copied = zeros(array.shape, array.dtype)
     copied[...] = array
     return copied
-
-
-def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
-    """Return a copy with axis 1 extended by zeros."""
-    grown = _zeros((array.shape[0], length, *array.shape[2:]), array.dtype)
-    grown[:, : array.shape[1]] = array
-    return grown
-
-
-def with_more_records(state: FleetState) -> FleetState:
-    """Return the state with twice as many request records.
-
-    Parameters
-    ----------
-    state : FleetState
-        Any state; its other arrays are shared with the result.
-
-    Returns
-    -------
-    FleetState
-        Same content, room for more requests in the system.
-    """
-    records = 2 * state.record_time.shape[1]
-    events = records + state.node_x.shape[1] + 1
-    leaves = num_leaves(events, state.page_head.shape[1])
-    scalars = state.scalars.copy()
-    scalars[:, NUM_RECORDS] = records
-    return state._replace(
-        scalars=scalars,
-        record_time=_longer(state.record_time, records),
-        record_index=_longer(state.record_index, records),
-        soon_time=_longer(state.soon_time, events),
-        soon_order=_longer(state.soon_order, events),
-        soon_item=_longer(state.soon_item, events),
-        far_time=_longer(state.far_time, events),
-        far_order=_longer(state.far_order, events),
-        far_item=_longer(state.far_item, events),
-        leaf_entries=_longer(state.leaf_entries, leaves * LEAF_ENTRIES),
-        leaf_following=_longer(state.leaf_following, leaves),
-    )
-
-
-def with_block_capacity(state: FleetState, capacity: int) -> FleetState:
-    """Return the state with room for at least ``capacity`` requests in a stream block.
-
-    Parameters
-    ----------
-    state : FleetState
-        Any state; its other arrays are shared with the result.
-    capacity : int
-        Requests in one block.
-
-    Returns
-    -------
-    FleetState
-        The state itself when it has the room.
-    """
-    if state.request_time_s.shape[1] >= capacity:
-        return state
-    names = ("request_time_s", "request_x_km", "request_y_km", "request_mark", "request_type")
-    return state._replace(**{name: _longer(getattr(state, name), capacity) for name in names})
