@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from edgegym.world.checks_features import check_features
 from edgegym.world.checks_fleet import check_adds_to_one, check_fleet
+from edgegym.world.layout import check_layout
 
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
@@ -30,6 +31,7 @@ def check_scenario(scenario: "Scenario") -> None:
     _check_prompts(scenario)
     check_fleet(scenario)
     _check_size(scenario)
+    check_layout(scenario)
     check_features(scenario)
 
 

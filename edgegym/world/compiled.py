@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from edgegym.world.classes import ClassTables, class_tables
 from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot
+from edgegym.world.layout import PlaceLaw, place_law
 from edgegym.world.routing import LoadAwareRouting
 from edgegym.world.serving import LognormalService
 
@@ -92,6 +93,7 @@ class World(NamedTuple):
     flash_member: NDArray[np.bool_]  # [F]
     epoch_s: float
     warmup_s: float
+    layout: PlaceLaw
     classes: ClassTables  # of the nodes; one class in a fleet without classes
 
 
@@ -231,5 +233,6 @@ def compile_world(scenario: "Scenario") -> World:
         flash_member=flash_member,
         epoch_s=scenario.control.epoch_s,
         warmup_s=scenario.initial.warmup_s,
+        layout=place_law(scenario),
         classes=class_tables(scenario, type_share),
     )
