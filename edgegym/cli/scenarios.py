@@ -25,7 +25,7 @@ def list_() -> None:
     for name in presets():
         scenario = preset(name)
         nodes = f"{scenario.mean_nodes:g}"
-        if scenario.nodes.count is None:
+        if scenario.nodes.fixed_count(scenario.region.area_km2) is None:
             nodes = f"about {nodes}"
         table.add_row(
             name,

@@ -72,7 +72,6 @@ class FleetBatch:
     ) -> None:
         self._world: World = scenario.compile()
         self._crew = crew
-        self._fixed_count = scenario.nodes.count is not None
         cells_x, cells_y = grid_shape(self._world)
         # What a reset copies into its row: grows with the state, so that the shapes stay alike.
         self._blank = allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y)
@@ -121,7 +120,7 @@ class FleetBatch:
         row = self._rows[b]
         for array, blank in zip(row, self._blank, strict=True):
             array[...] = blank
-        place_nodes(self._world, row, 0, seed, self._fixed_count)
+        place_nodes(self._world, row, 0, seed)
         # Its first block is loaded when the fleet first needs one.
         self._streams[b] = RequestStream(self._world, seed)
         self._lanes[b] = lane_of(self._world, self._state, b)
@@ -210,7 +209,7 @@ class FleetBatch:
 
     def __getstate__(self) -> dict[str, Any]:
         # The rest follows from it.
-        kept = ("_world", "_crew", "_fixed_count", "_blank", "_streams", "_state")
+        kept = ("_world", "_crew", "_blank", "_streams", "_state")
         return {name: self.__dict__[name] for name in kept}
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:

@@ -73,7 +73,7 @@ class Fleet:
         cells_x, cells_y = grid_shape(self._world)
         state = allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y)
         state.tier_wait_s[0] = checked_tier_wait(self._world, tier_wait_s)
-        place_nodes(self._world, state, 0, seed, scenario.nodes.count is not None)
+        place_nodes(self._world, state, 0, seed)
         self._adopt(self._stream.fill(state, 0))
         self._bind_kernels()
 

@@ -30,6 +30,24 @@ def stream_generator(seed: int, name: str) -> Generator:
     return Generator(Philox(_sequence(seed, name)))
 
 
+def stream_key(seed: int, name: str) -> int:
+    """Return the key from which kernels draw the numbers of a named stream.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the episode.
+    name : str
+        Name of the stream.
+
+    Returns
+    -------
+    int
+        In [0, 2^63).
+    """
+    return int(_sequence(seed, name).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
 class NumberedStream:
     """A named stream cut into numbered pieces, each of which can be drawn by itself.
 

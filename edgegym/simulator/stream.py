@@ -17,6 +17,7 @@ from edgegym.simulator.generators import NumberedStream, stream_generator
 from edgegym.simulator.intensity import draw_demand
 from edgegym.simulator.lane import Requests, requests_of
 from edgegym.simulator.replay import Replay
+from edgegym.simulator.room import with_block_capacity
 from edgegym.simulator.service import EXPONENTIAL, LOGNORMAL
 from edgegym.simulator.shaping import (
     FLASH_END_S,
@@ -27,7 +28,7 @@ from edgegym.simulator.shaping import (
     shape_replay,
     thin_by_place,
 )
-from edgegym.simulator.state import FleetState, Floats, Ints, with_block_capacity
+from edgegym.simulator.state import FleetState, Floats, Ints
 from edgegym.world.compiled import World
 
 CANDIDATES_PER_BLOCK = 4096

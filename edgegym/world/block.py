@@ -42,5 +42,7 @@ CountOrZero = Annotated[int, Field(ge=0, le=10**18), _Number]
 """A whole number that fits 64 bits."""
 Share = Annotated[float, Field(ge=0, le=1), _Number]
 """A share of a whole."""
+Clustering = Annotated[float, Field(ge=-1, le=1), _Number]
+"""How much equal marks stand together: 1 all, 0 as at random, -1 never."""
 PositiveShare = Annotated[float, Field(gt=0, le=1), _Number]
 """A share that is not empty."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from edgegym.world.checks_features import check_features
 from edgegym.world.checks_fleet import check_adds_to_one, check_fleet
+from edgegym.world.layout import check_layout
 from edgegym.world.replay import check_replay
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def check_scenario(scenario: "Scenario") -> None:
     check_fleet(scenario)
     check_replay(scenario)
     _check_size(scenario)
+    check_layout(scenario)
     check_features(scenario)
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from edgegym.world.classes import ClassTables, class_tables
 from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot, Mmpp
+from edgegym.world.layout import PlaceLaw, place_law
 from edgegym.world.replay import ReplayTable, replay_table
 from edgegym.world.routing import LoadAwareRouting
 from edgegym.world.serving import EngineService, LognormalService, TokensService
@@ -99,6 +100,7 @@ class World(NamedTuple):
     replay: ReplayTable  # of no request without a trace
     epoch_s: float
     warmup_s: float
+    layout: PlaceLaw
     classes: ClassTables  # of the nodes; one class in a fleet without classes
 
 
@@ -256,5 +258,6 @@ def compile_world(scenario: "Scenario") -> World:
         replay=replay_table(scenario),
         epoch_s=scenario.control.epoch_s,
         warmup_s=scenario.initial.warmup_s,
+        layout=place_law(scenario),
         classes=class_tables(scenario, type_share),
     )

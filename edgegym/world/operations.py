@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from edgegym.world.block import Amount, Block, Count, Duration, Quantity, Share
+from edgegym.world.block import Amount, Block, Clustering, Count, Duration, Quantity, Share
 
 _SHORTEST_PERIOD_S = 1e-3
 
@@ -69,7 +69,15 @@ class Initial(Block):
     """How an episode starts."""
 
     mix: dict[str, Share]
-    """Share of nodes by profile name; unnamed profiles have none."""
+    """Share of nodes with a GPU by profile name; unnamed profiles have none. Each episode has the
+    nearest whole numbers; a node without room for its profile takes the smallest that fits."""
+    clustering: Clustering = 0.0
+    """How much nodes that start with the same profile stand together.
+
+    J is the share of equal profiles among all pairs of a node and one of its four nearest, E what
+    random places give on average. Profiles of random pairs of nodes are swapped until
+    (J - E) / (1 - E) is this number, or (J - E) / E for a negative one, or as near as swaps come:
+    1 would be equal neighbours only, -1 none."""
     warmup_s: Amount = 20.0
     """Traffic before the first decision, not rewarded."""
 

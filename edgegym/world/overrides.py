@@ -6,10 +6,13 @@ from typing import Any
 
 from edgegym.world.errors import ScenarioError
 
+_COORDINATES = ("coordinates_file", "coordinates_km", "origin_km")
 # Giving one of these says that its alternative no longer holds.
 _ALTERNATIVES = {
-    ("nodes", "count"): ("density_per_km2", "max_count"),
-    ("nodes", "density_per_km2"): ("count",),
+    ("nodes", "count"): ("density_per_km2", "max_count", *_COORDINATES),
+    ("nodes", "density_per_km2"): ("count", *_COORDINATES),
+    ("nodes", "coordinates_file"): ("count", "density_per_km2", "max_count", *_COORDINATES),
+    ("nodes", "coordinates_km"): ("count", "density_per_km2", "max_count", *_COORDINATES),
     ("demand", "rate_per_node"): ("request_intensity",),
     ("demand", "request_intensity"): ("rate_per_node",),
 }

@@ -199,8 +199,9 @@ class Scenario(Block):
     @property
     def mean_nodes(self) -> float:
         """Expected number of nodes."""
-        if self.nodes.count is not None:
-            return float(self.nodes.count)
+        fixed = self.nodes.fixed_count(self.region.area_km2)
+        if fixed is not None:
+            return float(fixed)
         assert self.nodes.density_per_km2 is not None
         return self.nodes.density_per_km2 * self.region.area_km2
 
@@ -212,8 +213,9 @@ class Scenario(Block):
     @cached_property
     def max_nodes(self) -> int:
         """Most nodes that an episode can have; array axes have this length."""
-        if self.nodes.count is not None:
-            return self.nodes.count
+        fixed = self.nodes.fixed_count(self.region.area_km2)
+        if fixed is not None:
+            return fixed
         if self.nodes.max_count is not None:
             return self.nodes.max_count
         from scipy.special import pdtrik
@@ -315,6 +317,7 @@ class Scenario(Block):
             raise ScenarioError(f"scenario file {path}: nested too deep") from None
         if isinstance(document, dict):
             document = with_absolute_paths(document, Path(path).parent)
+        _find_coordinates(document, Path(path).parent)
         return cls.from_document(document, source=f"scenario file {path}")
 
     @classmethod
@@ -352,3 +355,11 @@ class Scenario(Block):
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON schema of scenario documents."""
         return cls.model_json_schema()
+
+
+def _find_coordinates(document: Any, folder: Path) -> None:
+    """Let a relative path of a coordinates file start at the scenario's folder, if it is there."""
+    nodes = document.get("nodes") if isinstance(document, dict) else None
+    written = nodes.get("coordinates_file") if isinstance(nodes, dict) else None
+    if isinstance(written, str) and (folder / written).is_file():
+        nodes["coordinates_file"] = str(folder / written)

@@ -17,7 +17,8 @@ from edgegym.simulator.events import (
     turn_page,
 )
 from edgegym.simulator.lane import lane_of
-from edgegym.simulator.state import allocate, with_more_records
+from edgegym.simulator.room import with_more_records
+from edgegym.simulator.state import allocate
 from tests.simulator.fleets import scenario
 
 pytestmark = pytest.mark.twin

@@ -13,7 +13,7 @@ from scipy import stats
 
 from edgegym.simulator import Fleet
 from edgegym.simulator.histogram import RELATIVE_ERROR, bin_edges_s, histogram_quantile_s
-from edgegym.simulator.topology import draw_node_count
+from edgegym.simulator.layouts import draw_node_count
 from edgegym.world import preset, presets
 from edgegym.world.rounding import largest_remainder
 from tests.simulator.fleets import scenario

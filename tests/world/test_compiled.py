@@ -114,8 +114,10 @@ def test_arrays_keep_their_types_and_stay_writable_through_pickle(name):
     # Numba compiles a kernel once for each set of array types: copies must not differ.
     world = preset(name).compile()
     copied = pickle.loads(pickle.dumps(world))
-    _check_same_types(world._replace(classes=None), copied._replace(classes=None))
-    _check_same_types(world.classes, copied.classes)
+    nested = {"classes": None, "layout": None}
+    _check_same_types(world._replace(**nested), copied._replace(**nested))
+    for name in nested:
+        _check_same_types(getattr(world, name), getattr(copied, name))
 
 
 def _check_same_types(world: tuple[Any, ...], copied: tuple[Any, ...]) -> None:

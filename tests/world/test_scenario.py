@@ -122,9 +122,9 @@ REFUSED = [
     ("name", "", r"^name = '': "),
     ("nodes.count", 0, r"^nodes\.count = 0: .*greater than 0"),
     ("nodes.count", 2.5, r"^nodes\.count = 2\.5: "),
-    ("nodes", {}, r"^nodes: count = None, density_per_km2 = None: give exactly one"),
+    ("nodes", {}, r"^nodes: count = None, density_per_km2 = None, coordinates: none: give exactly"),
     ("nodes", {"count": 1, "density_per_km2": 1.0}, r"^nodes: .*give exactly one"),
-    ("nodes", {"count": 1, "max_count": 2}, r"^nodes: max_count = 2: only for a Poisson"),
+    ("nodes", {"count": 1, "max_count": 2}, r"^nodes: max_count = 2: only for a random"),
     ("nodes.cuont", 5, r"^nodes\.cuont: unknown key"),
     ("surprise", 1, r"^surprise: unknown key"),
     ("radio.xi", float("nan"), r"^radio\.xi = nan: .*finite"),
@@ -339,6 +339,11 @@ def validates(value, schema, root) -> bool:
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high = schema.get("minimum", value), schema.get("maximum", value)
         return low <= value <= high and value > schema.get("exclusiveMinimum", value - 1)
+    if isinstance(value, list) and "prefixItems" in schema:
+        return len(value) == len(schema["prefixItems"]) and all(
+            validates(item, kind, root)
+            for item, kind in zip(value, schema["prefixItems"], strict=True)
+        )
     if isinstance(value, list):
         return all(validates(item, schema["items"], root) for item in value)
     if isinstance(value, dict) and "properties" in schema:

@@ -29,6 +29,7 @@ from edgegym.simulator.full.lru import LruState, allocate_lru
 from edgegym.simulator.full.params import FullParams
 from edgegym.simulator.full.routing_groups import RoutingState, allocate_routing
 from edgegym.simulator.full.timers import Timers, allocate_timers
+from edgegym.simulator.generators import stream_key
 from edgegym.simulator.state import Floats, Ints
 from edgegym.simulator.tree import map_arrays
 from edgegym.world.compiled import World
@@ -103,7 +104,7 @@ def allocate_full(
         node_flows=NodeFlows(ints(nodes, NUM_NODE_FLOW)),
         faults=Faults(ints(nodes + 2, NUM_FAULT)),
         counts=allocate_counts(world.num_families, batch),
-        log=allocate_log(2 * records if logs else 0, batch),
+        log=allocate_log(records if logs else 0, batch),
         routing=allocate_routing(params.routing, stations, world.num_profiles, batch),
         timers=allocate_timers(stations, batch),
         engine=allocate_engine(stations, records if params.life.has_engine else 0, batch),
@@ -138,15 +139,11 @@ def with_more_tasks(state: FullState, records: int) -> FullState:
 
 def with_more_lengths(state: FullState, capacity: int) -> FullState:
     """Return the state with room for longer stream blocks; other arrays are shared."""
-    return state._replace(
-        lengths=map_arrays(lambda array: _longer(array, capacity), state.lengths)
-    )
+    return state._replace(lengths=map_arrays(lambda array: _longer(array, capacity), state.lengths))
 
 
 def set_keys(state: FullState, b: int, seed: int) -> None:
     """Give fleet b the keys of its random draws."""
-    from edgegym.simulator.stream import stream_key
-
     for column, name in (
         (ROUTING_KEY, "routing"),
         (FAULTS_KEY, "failures"),

@@ -19,8 +19,8 @@ import numpy as np
 
 from edgegym.simulator.compiling import inlined
 from edgegym.simulator.full.lru import vertex_order
+from edgegym.simulator.generators import stream_generator
 from edgegym.simulator.state import Floats, Ints
-from edgegym.simulator.stream import stream_generator
 from edgegym.world.scenario import Scenario
 from edgegym.world.serving import LruCache
 

@@ -27,8 +27,8 @@ from edgegym.simulator.full.columns import (
     STALLED,
     TRANSFER_WAIT_S,
 )
-from edgegym.simulator.full.counts import FETCHES, FETCHES_LOST, count
 from edgegym.simulator.full.counts import FETCHED_BYTES as FETCHED_BYTES_COUNT
+from edgegym.simulator.full.counts import FETCHES, FETCHES_LOST, count
 from edgegym.simulator.full.fetch import (
     NEVER,
     best_held_hit,

@@ -18,10 +18,10 @@ from edgegym.simulator.full.groups import (
     OriginParams,
     Tasks,
 )
-from edgegym.simulator.full.sharing import LinkParams
 from edgegym.simulator.full.log import Log
 from edgegym.simulator.full.lru import LruParams, LruState
 from edgegym.simulator.full.routing_groups import Routing
+from edgegym.simulator.full.sharing import LinkParams
 from edgegym.simulator.full.timers import Timers
 from edgegym.simulator.lane import Area, Core, Records, Requests, Transfers, Types, Window
 from edgegym.simulator.state import Bools, Floats, Ints

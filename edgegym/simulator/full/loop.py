@@ -117,9 +117,7 @@ def _flow_when_drained(fleet: FullLane, station: int, now: float) -> None:
 def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> None:
     """Let happen what is due at a station's engine."""
     while True:
-        event, record = engine_fire(
-            fleet.engine_params, fleet.engine, fleet.timers, station, now
-        )
+        event, record = engine_fire(fleet.engine_params, fleet.engine, fleet.timers, station, now)
         if event == FIRST_TOKEN:
             take_first_token(fleet, station, record, now)
         elif event == FINISHED:

@@ -10,9 +10,9 @@ from edgegym.simulator.full.expiry import ExpiryParams, expiry_params
 from edgegym.simulator.full.fetch import FetchParams, fetch_params
 from edgegym.simulator.full.groups import FaultParams, LifeParams, OriginParams
 from edgegym.simulator.full.holding import ENGINE
-from edgegym.simulator.full.sharing import LinkParams, link_params
 from edgegym.simulator.full.lru import LruParams, lru_params, no_lru_params
 from edgegym.simulator.full.routing_groups import RoutingParams, routing_params
+from edgegym.simulator.full.sharing import LinkParams, link_params
 from edgegym.simulator.full.tokens import tpot_table
 from edgegym.simulator.full.user_router import UserRouter
 from edgegym.simulator.state import Floats, Ints
@@ -43,9 +43,7 @@ class FullParams(NamedTuple):
     path_tokens: Ints  # [Q]
 
 
-def full_params(
-    scenario: Scenario, world: World, router: UserRouter | None = None
-) -> FullParams:
+def full_params(scenario: Scenario, world: World, router: UserRouter | None = None) -> FullParams:
     """Return the parameters of the full loop.
 
     Parameters
@@ -93,9 +91,7 @@ def _life_params(scenario: Scenario, world: World, origin: OriginParams) -> Life
     tables = world.classes
     most = int(max(tables.slots.max(), 1))
     own = np.array([[origin.prefill_linear_s, origin.prefill_quadratic_s, 0.0, 0.0]])
-    by_tokens = [
-        gpu is not None and not isinstance(gpu.decode, OccupancyDecode) for gpu in classes
-    ]
+    by_tokens = [gpu is not None and not isinstance(gpu.decode, OccupancyDecode) for gpu in classes]
     # A class without GPU has no slots: which figures stand in its row does not matter.
     gpus = [scenario.hardware if gpu is None else gpu for gpu in classes]
     return LifeParams(
@@ -141,9 +137,7 @@ def _origin_params(scenario: Scenario, world: World) -> OriginParams:
         )
     cap = origin.output_cap_tokens
     new_tokens = np.stack([world.input_tokens - path_tokens, world.input_tokens])
-    prefill_s = (
-        origin.prefill_linear_s * new_tokens + origin.prefill_quadratic_s * new_tokens**2
-    )
+    prefill_s = origin.prefill_linear_s * new_tokens + origin.prefill_quadratic_s * new_tokens**2
     mean_prefill_s = origin.affinity * prefill_s[0] + (1.0 - origin.affinity) * prefill_s[1]
     decode_s = np.maximum(world.output_tokens - 1.0, 0.0) * origin.tpot_s
     occupancy_s = float((mean_prefill_s + decode_s) @ world.type_share)

@@ -1,18 +1,13 @@
 """Requests on their way through a station's engine and radix cache."""
 
-import numpy as np
-
 from edgegym.simulator.columns import (
-    ACTIVE,
     FIRST_TOKEN_S,
     START_S,
     STATUS,
     TYPE,
 )
 from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.events import SLOT_END, push_event, request_item
 from edgegym.simulator.full.columns import (
-    END_S,
     HIT_TOKENS,
     IN_ENGINE,
     INPUT_TOKENS,
@@ -20,9 +15,7 @@ from edgegym.simulator.full.columns import (
     OUTPUT_TOKENS,
     PREFILL_S,
     READY_S,
-    RESTORE_S,
     SERVER_WAIT_S,
-    STALL_S,
 )
 from edgegym.simulator.full.counting import count_first_token
 from edgegym.simulator.full.engine import engine_admit, set_restoring

@@ -186,7 +186,9 @@ def end_service(fleet: FullLane, station: int, record: int, now: float, until: f
     note_left_tokens(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS])
     first = core.records.time[record, FIRST_TOKEN_S]
     if not fleet.life.has_engine or station == desk.origin:
-        error_s = first - core.records.time[record, ARRIVAL_S] - desk.tasks.real[record, PREDICTED_S]
+        error_s = (
+            first - core.records.time[record, ARRIVAL_S] - desk.tasks.real[record, PREDICTED_S]
+        )
         note_error(fleet.routing, station, error_s, now)
     if first > until:
         info[record, STATUS] = SLOT_FREED
@@ -200,7 +202,9 @@ def end_service(fleet: FullLane, station: int, record: int, now: float, until: f
 @inlined
 def turn_away(fleet: FullLane, station: int, record: int, now: float) -> None:
     """Let a request be sent on that its station can't take."""
-    tokens = fleet.desk.tasks.num[record, INPUT_TOKENS] + fleet.desk.tasks.num[record, OUTPUT_TOKENS]
+    tokens = (
+        fleet.desk.tasks.num[record, INPUT_TOKENS] + fleet.desk.tasks.num[record, OUTPUT_TOKENS]
+    )
     note_left_tokens(fleet.routing, station, tokens)
     fleet.core.records.info[record, STATUS] = TURNED_AWAY
     note_left(fleet.core.signals, fleet.core.nodes, station)

@@ -12,7 +12,7 @@ from edgegym.simulator.columns import (
     SLOTS,
 )
 from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.full.lane import Catalogue, FullLane
+from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.lane import Nodes
 from edgegym.simulator.telemetry import advertise_backlog
 
