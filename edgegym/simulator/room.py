@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from edgegym.simulator.columns import NUM_RECORDS
 from edgegym.simulator.full.allocate import with_more_lengths, with_more_tasks
-from edgegym.simulator.state import FleetState, num_leaves, zeros
+from edgegym.simulator.state import LEAF_ENTRIES, FleetState, num_leaves, zeros
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -125,8 +125,42 @@ def _start_telemetry(lane: Lane) -> None:
         push_event(core.queue, core.signals.period_s, TELEMETRY, 1)
 
 
+def write_nodes(world: World, state: FleetState, b: int, seed: int) -> NodeDraw:
+    """Write the nodes of an episode into an empty fleet, but for what follows from them.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    state : FleetState
+        As :func:`~edgegym.simulator.state.allocate` returns it, changed in place.
+    b : int
+        Which fleet.
+    seed : int
+        Seed of the episode.
+
+    Returns
+    -------
+    NodeDraw
+        The same nodes.
+    """
+    nodes = draw_nodes(world, seed)
+    count = len(nodes.x_km)
+    state.seed[b] = seed
+    state.node_count[b] = count
+    state.node_x[b, :count] = nodes.x_km
+    state.node_y[b, :count] = nodes.y_km
+    state.up[b, :count] = True
+    state.profile[b, :count] = nodes.profile
+    state.slots[b] = world.slots
+    if len(world.classes.share) > 1:
+        state.slots[b, :count] = world.classes.slots[nodes.node_class]
+    build_grid(world, state, b, grid_shape(world))
+    return nodes
+
+
 def place_nodes(world: World, state: FleetState, b: int, seed: int) -> None:
-    """Give an empty fleet its nodes.
+    """Give an empty fleet of the fast loop its nodes.
 
     Parameters
     ----------
@@ -140,19 +174,8 @@ def place_nodes(world: World, state: FleetState, b: int, seed: int) -> None:
     seed : int
         Seed of the episode.
     """
-    nodes = draw_nodes(world, seed)
-    count = len(nodes.x_km)
-    state.seed[b] = seed
-    state.node_count[b] = count
-    state.node_x[b, :count] = nodes.x_km
-    state.node_y[b, :count] = nodes.y_km
-    state.up[b, :count] = True
-    state.profile[b, :count] = nodes.profile
-    state.holding[b, :count] = nodes.profile
-    state.slots[b] = world.slots
-    if len(world.classes.share) > 1:
-        state.slots[b, :count] = world.classes.slots[nodes.node_class]
-    build_grid(world, state, b, grid_shape(world))
+    nodes = write_nodes(world, state, b, seed)
+    state.holding[b, : len(nodes.profile)] = nodes.profile
     lane = lane_of(world, state, b)
     refresh_nodes(lane)
     _start_telemetry(lane)

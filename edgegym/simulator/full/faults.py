@@ -1,7 +1,7 @@
 """Failures and recoveries of nodes, of the origin, and of the backhaul.
 
-What fails is a *component*: nodes 0 … N − 1, the origin N, the link N + 1. A component is down while
-there is a cause: a random failure, or an outage of the scenario. Random up and down times are
+What fails is a *component*: nodes 0 … N − 1, the origin N, the link N + 1. A component is down
+while there is a cause: a random failure, or an outage of the scenario. Random up and down times are
 exponential, the k-th of a component a function of the seed, the component and k alone.
 
 Requests at a failed station that have not had their first token are sent again at once, their clock

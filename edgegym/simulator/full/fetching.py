@@ -28,7 +28,7 @@ from edgegym.simulator.full.columns import (
     TRANSFER_WAIT_S,
 )
 from edgegym.simulator.full.counts import FETCHED_BYTES as FETCHED_BYTES_COUNT
-from edgegym.simulator.full.counts import FETCHES, FETCHES_LOST, count
+from edgegym.simulator.full.counts import FETCHES, count
 from edgegym.simulator.full.fetch import (
     NEVER,
     best_held_hit,
@@ -40,7 +40,8 @@ from edgegym.simulator.full.flows import FETCH, FLOW_BEGIN_S
 from edgegym.simulator.full.forecast import alone_s
 from edgegym.simulator.full.holding import local_hit
 from edgegym.simulator.full.lane import FullLane
-from edgegym.simulator.full.link import add_flow, cancel_flow
+from edgegym.simulator.full.link import add_flow
+from edgegym.simulator.full.restoring import drop_fetch
 from edgegym.simulator.full.service import prefill_seconds
 from edgegym.simulator.full.slots import begin_service
 
@@ -122,25 +123,12 @@ def fetch_arrived(fleet: FullLane, flow: int, record: int, station: int, now: fl
 
 
 @helper
-def drop_fetch(fleet: FullLane, record: int, now: float) -> None:
-    """Give up a request's fetch, if it has one: it is going to compute instead."""
-    num = fleet.desk.tasks.num
-    if num[record, FLOW] < 0:
-        return
-    cancel_flow(fleet.link_params, fleet.link, now, num[record, FLOW])
-    num[record, FLOW] = -1
-    num[record, HIT_TOKENS] = num[record, LOCAL_HIT_TOKENS]
-    num[record, FETCHED_BYTES] = 0
-    count(fleet.desk.counts, FETCHES_LOST, 1)
-
-
-@helper
 def drop_all_fetches(fleet: FullLane, now: float) -> None:
     """Give up all fetches, because the link is down."""
     info, num = fleet.core.records.info, fleet.desk.tasks.num
     for record in range(fleet.core.records.scalars[USED_RECORDS]):
         status = info[record, STATUS]
-        if (status == QUEUED or status == STALLED) and num[record, FLOW] >= 0:
+        if status in (QUEUED, STALLED) and num[record, FLOW] >= 0:
             drop_fetch(fleet, record, now)
             if status == STALLED:
                 begin_service(fleet, info[record, NODE], record, now)

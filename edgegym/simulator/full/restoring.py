@@ -1,4 +1,4 @@
-"""Requests on their way through a station's engine and radix cache."""
+"""Requests on their way through a fetch, a station's engine, and its radix cache."""
 
 from edgegym.simulator.columns import (
     FIRST_TOKEN_S,
@@ -12,16 +12,21 @@ from edgegym.simulator.full.columns import (
     IN_ENGINE,
     INPUT_TOKENS,
     KEPT_DEPTH,
+    LOCAL_HIT_TOKENS,
     OUTPUT_TOKENS,
+    PREDICTED_S,
     PREFILL_S,
     READY_S,
     SERVER_WAIT_S,
 )
 from edgegym.simulator.full.counting import count_first_token
-from edgegym.simulator.full.engine import engine_admit, set_restoring
+from edgegym.simulator.full.counts import FETCHES_LOST, count
+from edgegym.simulator.full.engine import engine_admit, engine_wait_s, set_restoring
 from edgegym.simulator.full.engine_data import RESTORING as NUM_RESTORING
 from edgegym.simulator.full.lane import FullLane
+from edgegym.simulator.full.link import cancel_flow
 from edgegym.simulator.full.lru import lru_insert, lru_leave
+from edgegym.simulator.full.routing import note_error
 
 
 @inlined
@@ -67,6 +72,8 @@ def take_first_token(fleet: FullLane, station: int, record: int, now: float) -> 
     real[record, SERVER_WAIT_S] = engine_wait_s(fleet.engine, record, real[record, READY_S])
     real[record, PREFILL_S] = now - real[record, READY_S] - real[record, SERVER_WAIT_S]
     count_first_token(fleet.desk, record)
+    ttft_s = now - times[record, ARRIVAL_S]
+    note_error(fleet.routing, station, ttft_s - real[record, PREDICTED_S], now)
     keep_computed(fleet, station, record)
 
 
@@ -96,3 +103,16 @@ def leave_cache(fleet: FullLane, station: int, record: int) -> None:
         lru_leave(
             fleet.lru_params, fleet.lru, station, request_type, num[record, KEPT_DEPTH], rest_bytes
         )
+
+
+@helper
+def drop_fetch(fleet: FullLane, record: int, now: float) -> None:
+    """Give up a request's fetch, if it has one: it is going to compute instead."""
+    num = fleet.desk.tasks.num
+    if num[record, FLOW] < 0:
+        return
+    cancel_flow(fleet.link_params, fleet.link, now, num[record, FLOW])
+    num[record, FLOW] = -1
+    num[record, HIT_TOKENS] = num[record, LOCAL_HIT_TOKENS]
+    num[record, FETCHED_BYTES] = 0
+    count(fleet.desk.counts, FETCHES_LOST, 1)

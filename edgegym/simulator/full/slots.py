@@ -52,6 +52,7 @@ from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.lru import lru_pin
 from edgegym.simulator.full.restoring import (
     begin_restoring,
+    drop_fetch,
     end_restoring,
     enter_engine,
     keep_computed,

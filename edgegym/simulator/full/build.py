@@ -1,0 +1,244 @@
+"""The lane that the full loop's kernels see, and the beginning of a fleet."""
+
+import numpy as np
+
+from edgegym.jit import kernel
+from edgegym.simulator.columns import REQUEST_S_BITS, SITE_BITS, SITE_X_KM, SLOTS
+from edgegym.simulator.compiling import borrow
+from edgegym.simulator.events import CATALOGUE, EXPIRY, FAULT, TELEMETRY, push_event
+from edgegym.simulator.full.allocate import FullState, num_stations, set_keys
+from edgegym.simulator.full.counts import counts_lane
+from edgegym.simulator.full.engine_data import CLASS
+from edgegym.simulator.full.expiry import draw_phases, next_change_s
+from edgegym.simulator.full.faults import (
+    CODE_SHIFT,
+    OUTAGE_BEGINS,
+    OUTAGE_ENDS,
+    component_kind,
+    next_toggle_s,
+)
+from edgegym.simulator.full.groups import Holdings
+from edgegym.simulator.full.lane import Catalogue, Desk, FullLane
+from edgegym.simulator.full.log import log_lane
+from edgegym.simulator.full.params import FullParams
+from edgegym.simulator.full.routing import note_load
+from edgegym.simulator.full.routing_groups import Routing, most_hits, stock_of, tier_serves
+from edgegym.simulator.full.stations import advertise_holding, refresh_node
+from edgegym.simulator.lane import Lane, lane_of
+from edgegym.simulator.state import FleetState
+from edgegym.simulator.topology import write_nodes
+from edgegym.simulator.tree import map_arrays
+from edgegym.world.compiled import WAIT_KINDS, World
+
+_BACKLOG = WAIT_KINDS.index("backlog")
+_MEASURED = WAIT_KINDS.index("measured")
+_TIER = WAIT_KINDS.index("tier")
+
+
+def _holdings(world: World, params: FullParams, full: FullState, b: int) -> Holdings:
+    """Return what rows are worth: those of the catalogue, or of the stations' radix caches."""
+    tables, lru = world.classes, params.life.lru
+    held = full.lru.held_tokens[b] if lru else tables.hit_tokens
+    return Holdings(
+        hit_tokens=held,
+        seen_tokens=full.seen_tokens[b] if full.seen_tokens.size else held,
+        holders=full.holders[b],
+        hit_depth=params.hit_depth,
+        path_length=params.path_length,
+        path_tokens=params.path_tokens,
+        node_class=full.node_class[b],
+        row_service_rate=tables.row_service_rate,
+        empty_row=tables.empty_row,
+        missing_bytes=tables.missing_bytes,
+        bytes_per_token=tables.kv_bytes_per_token,
+        num_holdings=tables.num_holdings,
+        num_types=world.num_types,
+    )
+
+
+def _routing(
+    world: World,
+    params: FullParams,
+    state: FleetState,
+    full: FullState,
+    b: int,
+    plain: Lane,
+    holdings: Holdings,
+) -> Routing:
+    """Return what routing touches."""
+    tables, nodes = world.classes, plain.core.nodes
+    if params.life.lru:
+        row_class = full.node_class[b]
+        most = np.broadcast_to(params.origin.path_tokens, tables.occupancy_s.shape).copy()
+        most[tables.serves == 0] = -1.0
+        serves = np.ones((world.num_profiles, world.num_types), dtype=np.int64)
+    else:
+        row_class = tables.row_class
+        most = most_hits(tables.hit_tokens, row_class, len(tables.share))
+        serves = tier_serves(tables.hit_tokens, tables.num_holdings, world.num_profiles)
+    return Routing(
+        params=params.routing,
+        state=map_arrays(lambda array: array[b], full.routing),
+        stock=stock_of(holdings.seen_tokens, row_class, params.life.coefficients, most, serves),
+        signals=plain.core.signals,
+        nodes=nodes,
+        area=plain.area,
+        origin=params.origin,
+        origin_station=world.max_nodes if params.origin.exists else -1,
+        faults=map_arrays(lambda array: array[b], full.faults),
+        profile=state.profile[b],
+        up=state.up[b],
+        receiving=state.receiving[b],
+    )
+
+
+def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) -> FullLane:
+    """Return the views of one fleet of the full loop.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    params : FullParams
+        Of the same scenario.
+    state : FleetState
+        State of B fleets, with the full loop's. The lane is valid as long as its arrays are not
+        replaced.
+    b : int
+        Which fleet.
+    """
+    full = state.full
+    assert full is not None
+    plain = lane_of(world, state, b)
+    signals = plain.core.signals._replace(
+        backlog=world.wait_kind == _BACKLOG, measured=world.wait_kind == _MEASURED
+    )
+    plain = plain._replace(core=plain.core._replace(signals=signals))
+    core, stations = plain.core, num_stations(world, params)
+    holdings = _holdings(world, params, full, b)
+
+    def of(tree: object) -> object:
+        return map_arrays(lambda array: array[b], tree)
+
+    desk = Desk(
+        types=core.types,
+        records=core.records,
+        tasks=of(full.tasks),
+        window=core.window,
+        counts=counts_lane(full.counts, b),
+        log=log_lane(full.log, b),
+        coefficients=params.life.coefficients,
+        station_class=full.node_class[b],
+        work=core.nodes.work,
+        origin=world.max_nodes if params.origin.exists else -1,
+        stations=stations,
+    )
+    catalogue = Catalogue(
+        profile=state.profile[b],
+        slots=state.slots[b],
+        up=state.up[b],
+        node_x_km=state.node_x[b],
+        tier_wait_s=state.tier_wait_s[b],
+        advertises_tier=world.wait_kind == _TIER,
+        live=params.life.catalogue_s == 0.0,
+    )
+    return FullLane(
+        core=core,
+        desk=desk,
+        catalogue=catalogue,
+        holdings=holdings,
+        transfers=plain.transfers,
+        area=plain.area,
+        requests=plain.requests,
+        lengths=of(full.lengths),
+        nearest_demand=plain.nearest_demand,
+        now_s=plain.now_s,
+        scalars=full.scalars[b],
+        life=params.life,
+        origin=params.origin,
+        node_flows=of(full.node_flows),
+        faults=of(full.faults),
+        fault_params=params.faults,
+        routing=_routing(world, params, state, full, b, plain, holdings),
+        timers=of(full.timers),
+        engine=of(full.engine),
+        engine_params=params.engine,
+        link=of(full.link),
+        link_params=params.link,
+        fetch_params=params.fetch,
+        lru=of(full.lru),
+        lru_params=params.lru,
+        expiry=of(full.expiry),
+        expiry_params=params.expiry,
+    )
+
+
+@kernel
+def _begin(lane: FullLane) -> None:
+    """Bring what follows from the nodes up to date, and schedule what comes by itself."""
+    fleet = borrow(lane)
+    core, queue = fleet.core, fleet.core.queue
+    for node in range(fleet.area.num_nodes):
+        refresh_node(fleet, node)
+        advertise_holding(core.nodes, node)
+        note_load(fleet.routing, node, 0.0)
+    if core.signals.period_s > 0.0:
+        push_event(queue, core.signals.period_s, TELEMETRY, 1)
+    if fleet.life.catalogue_s > 0.0:
+        push_event(queue, fleet.life.catalogue_s, CATALOGUE, 1)
+    for vertex in range(len(fleet.expiry_params.lifetime_s)):
+        push_event(queue, next_change_s(fleet.expiry_params, fleet.expiry, vertex), EXPIRY, vertex)
+    for component in range(fleet.life.num_nodes + 2):
+        exists = component >= fleet.life.num_nodes or component < fleet.area.num_nodes
+        if exists and fleet.fault_params.mean_up_s[component_kind(fleet, component)] < np.inf:
+            push_event(queue, next_toggle_s(fleet, component), FAULT, component)
+    outages = fleet.fault_params.outages
+    for outage in range(len(outages)):
+        component = int(outages[outage, 0])
+        if fleet.area.num_nodes <= component < fleet.life.num_nodes:
+            continue  # this episode has fewer nodes
+        begins, ends = OUTAGE_BEGINS << CODE_SHIFT, OUTAGE_ENDS << CODE_SHIFT
+        push_event(queue, outages[outage, 1], FAULT, component + begins)
+        push_event(queue, outages[outage, 2], FAULT, component + ends)
+
+
+def begin_full(world: World, params: FullParams, state: FleetState, b: int, seed: int) -> None:
+    """Give an empty fleet of the full loop its nodes, and all that happens by itself.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    params : FullParams
+        Of the same scenario.
+    state : FleetState
+        Empty, with ``tier_wait_s`` set; changed in place.
+    b : int
+        Which fleet.
+    seed : int
+        Seed of the episode.
+    """
+    full = state.full
+    assert full is not None
+    nodes = write_nodes(world, state, b, seed)
+    count = len(nodes.x_km)
+    set_keys(full, b, seed)
+    draw_phases(params.expiry, full.expiry, b, seed)
+    full.node_class[b, :count] = nodes.node_class
+    if full.engine.state.size:
+        full.engine.state[b, :count, CLASS] = nodes.node_class
+    rows = np.arange(count)
+    if not params.life.lru:
+        rows = nodes.node_class * world.classes.num_holdings + nodes.profile
+        full.holders[b] = np.bincount(rows, minlength=full.holders.shape[1])
+    state.holding[b, :count] = rows
+    if params.origin.exists:
+        origin = world.max_nodes
+        full.node_class[b, origin] = len(world.classes.share)
+        state.node_work[b, origin, SLOTS] = params.origin.slots
+        state.node_work[b, origin, REQUEST_S_BITS] = np.float64(params.origin.request_s).view(
+            np.int64
+        )
+        state.sites[b, origin, SITE_X_KM] = np.inf
+        state.sites[b, origin, SITE_BITS] = np.int64(origin).view(np.float64)
+    _begin(full_lane_of(world, params, state, b))
