@@ -24,24 +24,19 @@ from edgegym.simulator.columns import (
     REJECTED,
     WAIT_TICKS,
 )
-from edgegym.simulator.compiling import entry_point
 from edgegym.simulator.fleet import checked_tier_wait
-from edgegym.simulator.lane import Lane, lane_of
-from edgegym.simulator.moves import change_profile
-from edgegym.simulator.search import grid_shape
+from edgegym.simulator.loops import event_loop
+from edgegym.simulator.room import with_block_capacity
 from edgegym.simulator.state import (
     TICKS_PER_S,
     FleetState,
     Floats,
     Ints,
-    allocate,
     to_ticks,
-    with_block_capacity,
-    with_more_records,
 )
-from edgegym.simulator.step import DONE, NEEDS_BLOCK, advance_one
-from edgegym.simulator.stream import USUAL_BLOCK_CAPACITY, RequestStream
-from edgegym.simulator.topology import place_nodes
+from edgegym.simulator.step import DONE, NEEDS_BLOCK
+from edgegym.simulator.stream import RequestStream
+from edgegym.simulator.tree import map_arrays, named_arrays
 from edgegym.simulator.window import WindowStats
 from edgegym.threads import Crew
 from edgegym.world.compiled import World
@@ -71,21 +66,21 @@ class FleetBatch:
         self, scenario: Scenario, batch: int, crew: Crew, tier_wait_s: ArrayLike | None = None
     ) -> None:
         self._world: World = scenario.compile()
+        self._scenario = scenario
         self._crew = crew
-        cells_x, cells_y = grid_shape(self._world)
+        self._loop = event_loop(scenario)
         # What a reset copies into its row: grows with the state, so that the shapes stay alike.
-        self._blank = allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y)
+        self._blank = self._loop.allocate(1)
         self._blank.tier_wait_s[0] = checked_tier_wait(self._world, tier_wait_s)
         self._streams: list[RequestStream | None] = [None] * batch
-        self._adopt(allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y, batch))
-        self._advance_one = entry_point(advance_one, self._lanes[0], 0.0)
-        self._change_profile = entry_point(change_profile, self._lanes[0], 0, 0, 0, 0)
+        self._adopt(self._loop.allocate(batch))
+        self._loop.resolve(self._lanes[0])
 
     def _adopt(self, state: FleetState) -> None:
         self._state = state
         rows = range(len(state.now))
-        self._rows = [FleetState._make(array[b : b + 1] for array in state) for b in rows]
-        self._lanes: list[Lane] = [lane_of(self._world, state, b) for b in rows]
+        self._rows = [map_arrays(lambda array, b=b: array[b : b + 1], state) for b in rows]
+        self._lanes: list[Any] = [self._loop.lane_of(state, b) for b in rows]
 
     @property
     def world(self) -> World:
@@ -118,12 +113,14 @@ class FleetBatch:
     def _reset_row(self, which: tuple[int, int]) -> None:
         b, seed = which
         row = self._rows[b]
-        for array, blank in zip(row, self._blank, strict=True):
+        for (_, array), (_, blank) in zip(
+            named_arrays(row), named_arrays(self._blank), strict=True
+        ):
             array[...] = blank
-        place_nodes(self._world, row, 0, seed)
+        self._loop.begin(row, 0, seed)
         # Its first block is loaded when the fleet first needs one.
         self._streams[b] = RequestStream(self._world, seed)
-        self._lanes[b] = lane_of(self._world, self._state, b)
+        self._lanes[b] = self._loop.lane_of(self._state, b)
 
     def start_moves(self, rows: Ints, nodes: Ints, profiles: Ints) -> None:
         """Start one move in each of some fleets.
@@ -151,7 +148,7 @@ class FleetBatch:
             strict=True,
         )
         for b, *move in moves:
-            self._change_profile(self._lanes[b], *move)
+            self._loop.change_profile(self._lanes[b], *move)
 
     def advance(self, rows: Ints, seconds: float) -> "WindowBatch":
         """Serve traffic in some fleets.
@@ -172,9 +169,11 @@ class FleetBatch:
         until = [start + seconds for start in begin]
         left = list(zip(rows.tolist(), until, strict=True))
         while left:
-            short: dict[int, FleetState] = {}
+            short: dict[int, tuple[int, FleetState]] = {}
 
-            def work(which: tuple[int, float], short: dict[int, FleetState] = short) -> None:
+            def work(
+                which: tuple[int, float], short: dict[int, tuple[int, FleetState]] = short
+            ) -> None:
                 self._advance_row(*which, short)
 
             self._crew.each(work, left)
@@ -184,40 +183,47 @@ class FleetBatch:
         ticks = [to_ticks(end) - to_ticks(start) for start, end in zip(begin, until, strict=True)]
         return WindowBatch(self._state, rows, np.array(ticks, dtype=np.int64))
 
-    def _advance_row(self, b: int, until: float, short: dict[int, FleetState]) -> None:
-        """Advance a fleet; note its row in `short` if the state has too little room for it."""
+    def _advance_row(self, b: int, until: float, short: dict[int, tuple[int, FleetState]]) -> None:
+        """Advance a fleet; note what it needs, and its row, if the state has too little room."""
         lane, stream, row = self._lanes[b], self._streams[b], self._rows[b]
         assert stream is not None
-        while (code := self._advance_one(lane, until)) != DONE:
-            filled = stream.fill(row, 0) if code == NEEDS_BLOCK else row
+        while (code := self._loop.advance(lane, until)) != DONE:
+            filled = self._loop.fill(stream, row, 0) if code == NEEDS_BLOCK else row
             if code != NEEDS_BLOCK or filled is not row:
-                short[b] = filled
+                short[b] = code, filled
                 return
 
-    def _make_room(self, short: dict[int, FleetState]) -> None:
+    def _make_room(self, short: dict[int, tuple[int, FleetState]]) -> None:
         """Lengthen the arrays for rows that were noted as short; no thread may be at work."""
         state, blank = self._state, self._blank
-        capacity = max(row.request_time_s.shape[1] for row in short.values())
-        if any(row is self._rows[b] for b, row in short.items()):
-            state, blank = with_more_records(state), with_more_records(blank)
+        capacity = max(row.request_time_s.shape[1] for _, row in short.values())
+        for code in sorted({code for code, _ in short.values()} - {NEEDS_BLOCK}):
+            state = self._loop.with_more_room(state, code)
+            blank = self._loop.with_more_room(blank, code)
         self._adopt(with_block_capacity(state, capacity))
         self._blank = with_block_capacity(blank, capacity)
-        for b, row in short.items():
-            for name in (field for field in row._fields if field.startswith("request_")):
-                block = getattr(row, name)
-                getattr(self._state, name)[b, : block.shape[1]] = block[0]
+        for b, (code, row) in short.items():
+            if code == NEEDS_BLOCK:
+                for block, mine in zip(_block(row), _block(self._state), strict=True):
+                    mine[b, : block.shape[1]] = block[0]
 
     def __getstate__(self) -> dict[str, Any]:
         # The rest follows from it.
-        kept = ("_world", "_crew", "_blank", "_streams", "_state")
+        kept = ("_scenario", "_world", "_crew", "_blank", "_streams", "_state")
         return {name: self.__dict__[name] for name in kept}
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         """Restore from :meth:`__getstate__`."""
         self.__dict__.update(pickled)
+        self._loop = event_loop(self._scenario)
         self._adopt(self._state)
-        self._advance_one = entry_point(advance_one, self._lanes[0], 0.0)
-        self._change_profile = entry_point(change_profile, self._lanes[0], 0, 0, 0, 0)
+        self._loop.resolve(self._lanes[0])
+
+
+def _block(state: FleetState) -> list[Any]:
+    """Return the arrays of the loaded stream block."""
+    plain = [getattr(state, name) for name in state._fields if name.startswith("request_")]
+    return plain if state.full is None else [*plain, *state.full.lengths]
 
 
 class WindowBatch:
@@ -237,6 +243,7 @@ class WindowBatch:
         self._state = state
         self._rows = rows
         self.ticks = ticks
+        self._num_nodes = state.node_x.shape[1]
         self._counters = state.counters[rows]
 
     def stats(self) -> list[WindowStats]:
@@ -300,11 +307,11 @@ class WindowBatch:
     @property
     def utilization(self) -> Floats:
         """Share of slot time in use, ``[R, N]``."""
-        work = self._state.node_work[self._rows]
+        work = self._state.node_work[self._rows, : self._num_nodes]
         return work[:, :, BUSY_TICKS] / np.maximum(work[:, :, CAPACITY_TICKS], 1)
 
     @property
     def prefill_utilization(self) -> Floats:
         """GPU-seconds of prefill per second, ``[R, N]``."""
-        prefill = self._state.node_work[self._rows, :, PREFILL_TIME_TICKS]
+        prefill = self._state.node_work[self._rows, : self._num_nodes, PREFILL_TIME_TICKS]
         return prefill / np.maximum(self.ticks, 1)[:, None]

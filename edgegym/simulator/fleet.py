@@ -8,27 +8,15 @@ from numpy.typing import ArrayLike
 
 from edgegym.simulator.backhaul import bucket_level
 from edgegym.simulator.checking import check_state
-from edgegym.simulator.compiling import entry_point
-from edgegym.simulator.lane import lane_of
-from edgegym.simulator.moves import (
-    IllegalMove,
-    change_profile,
-    charge_move,
-    legal_moves,
-    why_illegal,
-)
-from edgegym.simulator.search import grid_shape
-from edgegym.simulator.state import (
-    Bools,
-    FleetState,
-    allocate,
-    copy_state,
-    to_ticks,
-    with_more_records,
-)
-from edgegym.simulator.step import DONE, NEEDS_BLOCK, advance_one
-from edgegym.simulator.stream import USUAL_BLOCK_CAPACITY, RequestStream
-from edgegym.simulator.topology import place_nodes
+from edgegym.simulator.full.log import take_rows
+from edgegym.simulator.full.loop import NEEDS_FLUSH
+from edgegym.simulator.full.user_router import UserRouter
+from edgegym.simulator.loops import FastLoop, FullLoop, event_loop
+from edgegym.simulator.moves import IllegalMove, charge_move, legal_moves, why_illegal
+from edgegym.simulator.records import RecordSink
+from edgegym.simulator.state import Bools, FleetState, copy_state, to_ticks
+from edgegym.simulator.step import DONE, NEEDS_BLOCK
+from edgegym.simulator.stream import RequestStream
 from edgegym.simulator.window import WindowStats
 from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
 from edgegym.world.scenario import Scenario
@@ -51,6 +39,10 @@ class Fleet:
         In [0, 2^64).
     tier_wait_s : array_like, optional
         ``[S]`` advertised wait of each profile; required with ``routing.advertised_wait: tier``.
+    records : RecordSink, optional
+        Receives a row for each request that ends; see :mod:`edgegym.simulator.records`.
+    router : UserRouter, optional
+        A routing rule of the user's own, which takes the place of the scenario's.
 
     Raises
     ------
@@ -62,7 +54,13 @@ class Fleet:
     """
 
     def __init__(
-        self, scenario: Scenario, seed: int = 0, tier_wait_s: ArrayLike | None = None
+        self,
+        scenario: Scenario,
+        seed: int = 0,
+        tier_wait_s: ArrayLike | None = None,
+        *,
+        records: RecordSink | None = None,
+        router: UserRouter | None = None,
     ) -> None:
         if not isinstance(scenario, Scenario):
             raise TypeError(f"scenario = {scenario!r}: must be a Scenario, as preset() returns")
@@ -70,22 +68,21 @@ class Fleet:
         self._world: World = scenario.compile()
         seed = _checked_seed(seed)
         self._stream = RequestStream(self._world, seed)
-        cells_x, cells_y = grid_shape(self._world)
-        state = allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y)
+        self._records = records
+        self._router = router
+        if records is not None:
+            records.begin(scenario)
+        self._loop: FastLoop | FullLoop = event_loop(scenario, router, records is not None)
+        state = self._loop.allocate(1)
         state.tier_wait_s[0] = checked_tier_wait(self._world, tier_wait_s)
-        place_nodes(self._world, state, 0, seed)
-        self._adopt(self._stream.fill(state, 0))
-        self._bind_kernels()
-
-    def _bind_kernels(self) -> None:
-        """Resolve the kernels for this world's lanes: their types never change."""
-        self._advance_one = entry_point(advance_one, self._lane, 0.0)
-        self._change_profile = entry_point(change_profile, self._lane, 0, 0, 0, 0)
+        self._loop.begin(state, 0, seed)
+        self._adopt(self._loop.fill(self._stream, state, 0))
+        self._loop.resolve(self._lane)
 
     def _adopt(self, state: FleetState) -> None:
         """Make a state the fleet's own."""
         self._state = state
-        self._lane = lane_of(self._world, state, 0)
+        self._lane = self._loop.lane_of(state, 0)
 
     @property
     def scenario(self) -> Scenario:
@@ -143,15 +140,26 @@ class Fleet:
         """
         begin = self._state.now.item(0)
         until = begin + _checked_span(self._world, begin, seconds)
-        while (code := self._advance_one(self._lane, until)) != DONE:
+        while (code := self._loop.advance(self._lane, until)) != DONE:
             state = self._state
             if code == NEEDS_BLOCK:
-                state = self._stream.fill(state, 0)
+                state = self._loop.fill(self._stream, state, 0)
+            elif code == NEEDS_FLUSH:
+                self._hand_over_records()
             else:
-                state = with_more_records(state)
+                state = self._loop.with_more_room(state, code)
             if state is not self._state:
                 self._adopt(state)
+        self._hand_over_records()
         return WindowStats.of_window(self._state, 0, to_ticks(until) - to_ticks(begin))
+
+    def _hand_over_records(self) -> None:
+        """Give the rows of the log to whoever wanted them."""
+        full = self._state.full
+        if full is not None and full.log.real.size:
+            rows = take_rows(full.log, 0)
+            if self._records is not None:
+                self._records.write(self.seed, *rows)
 
     def start_move(self, node: int, profile: int) -> None:
         """Start to give a node another profile.
@@ -175,7 +183,7 @@ class Fleet:
         current = state.profile.item(0, node)
         price_bytes = world.move_bytes.item(current, profile)
         charge_move(world, state, 0, price_bytes)
-        self._change_profile(
+        self._loop.change_profile(
             self._lane, node, profile, world.meet.item(current, profile), price_bytes
         )
 
@@ -214,10 +222,10 @@ class Fleet:
         self._adopt(adopted)
 
     def fork(self) -> "Fleet":
-        """Return a fleet that continues from here by itself."""
+        """Return a fleet that continues from here by itself, without records."""
         fleet = Fleet.__new__(Fleet)
         fleet._scenario, fleet._world, fleet._stream = self._scenario, self._world, self._stream
-        fleet._advance_one, fleet._change_profile = self._advance_one, self._change_profile
+        fleet._loop, fleet._router, fleet._records = self._loop, self._router, None
         fleet._adopt(copy_state(self._state))
         return fleet
 
@@ -231,14 +239,22 @@ class Fleet:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle needs: the rest follows from it."""
-        return {"scenario": self._scenario, "state": tuple(self._state)}
+        logs = self._state.full is not None and self._state.full.log.real.size > 0
+        return {
+            "scenario": self._scenario,
+            "router": self._router,
+            "logs": logs,
+            "state": self._state,
+        }
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         """Restore from :meth:`__getstate__`."""
         self._scenario = pickled["scenario"]
         self._world = self._scenario.compile()
-        self._adopt(FleetState._make(pickled["state"]))
-        self._bind_kernels()
+        self._router, self._records = pickled["router"], None
+        self._loop = event_loop(self._scenario, self._router, pickled["logs"])
+        self._adopt(pickled["state"])
+        self._loop.resolve(self._lane)
         self._stream = RequestStream(self._world, self.seed)
 
 

@@ -26,7 +26,7 @@ from edgegym.simulator.columns import (
     REJECTED,
     WAIT_TICKS,
 )
-from edgegym.simulator.full.counts import FIRST_INPUT_TOKENS, NUM_EXTRA, NUM_FAMILY, CountsState
+from edgegym.simulator.full.counts import FIRST_INPUT_TOKENS, NUM_EXTRA, NUM_FAMILY
 from edgegym.simulator.full.figures import FullFigures
 from edgegym.simulator.histogram import histogram_quantile_s
 from edgegym.simulator.state import HISTOGRAM_BINS, TICKS_PER_S, FleetState, Floats, Ints
@@ -88,9 +88,7 @@ class WindowStats(FullFigures):
     family_counts: Ints = field(default_factory=lambda: _NO_FAMILIES)
 
     @classmethod
-    def of_window(
-        cls, state: FleetState, b: int, ticks: int, counts: CountsState | None = None
-    ) -> "WindowStats":
+    def of_window(cls, state: FleetState, b: int, ticks: int) -> "WindowStats":
         """Copy the counters of the window that an advance has just closed.
 
         Parameters
@@ -101,23 +99,22 @@ class WindowStats(FullFigures):
             Which fleet.
         ticks : int
             Length of the window in ticks.
-        counts : CountsState, optional
-            What the full loop counted besides.
 
         Returns
         -------
         WindowStats
             Independent of the state.
         """
-        extras = () if counts is None else [array[b].copy() for array in counts]
+        extras = () if state.full is None else [array[b].copy() for array in state.full.counts]
+        nodes = state.node_x.shape[1]
         return cls(
             ticks,
             state.counters[b].copy(),
             state.family_counters[b].copy(),
             state.histogram[b].copy(),
-            state.node_work[b, :, BUSY_TICKS].copy(),
-            state.node_work[b, :, CAPACITY_TICKS].copy(),
-            state.node_work[b, :, PREFILL_TIME_TICKS].copy(),
+            state.node_work[b, :nodes, BUSY_TICKS].copy(),
+            state.node_work[b, :nodes, CAPACITY_TICKS].copy(),
+            state.node_work[b, :nodes, PREFILL_TIME_TICKS].copy(),
             state.window_nearest_demand[b].copy(),
             *extras,
         )

@@ -136,7 +136,7 @@ def _expire_at(fleet: FullLane, vertex: int, node: int, now: float) -> None:
         kind, waiting = fleet.node_flows.num[node, NODE_FLOW_KIND], transfers.bytes_total[node]
         flow = fleet.node_flows.num[node, NODE_FLOW]
         if flow >= 0:
-            waiting = int(math.ceil(bytes_left(fleet.link_params, fleet.link, now, flow)))
+            waiting = math.ceil(bytes_left(fleet.link_params, fleet.link, now, flow))
         drop_node_flow(fleet, node, now)
     receive(fleet, node, base + left, waiting + size, kind, now)
 

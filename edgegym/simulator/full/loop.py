@@ -71,7 +71,7 @@ def _take_request(fleet: FullLane, position: int, time: float) -> None:
 def _happen(fleet: FullLane, kind: int, item: int, now: float, until: float) -> None:
     """Let an event happen that has just been taken off the queue."""
     core = fleet.core
-    if kind == LANDING or kind == SLOT_END or kind == READY:
+    if kind in (LANDING, SLOT_END, READY):
         _happen_to_request(fleet, kind, node_of(item), record_of(item), now, until)
     elif kind == FAULT:
         strike(fleet, item, now)

@@ -1,13 +1,10 @@
 """Requests on their way through a fetch, a station's engine, and its radix cache."""
 
-from edgegym.simulator.columns import (
-    FIRST_TOKEN_S,
-    START_S,
-    STATUS,
-    TYPE,
-)
+from edgegym.simulator.columns import ARRIVAL_S, FIRST_TOKEN_S, START_S, STATUS, TYPE
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.columns import (
+    FETCHED_BYTES,
+    FLOW,
     HIT_TOKENS,
     IN_ENGINE,
     INPUT_TOKENS,

@@ -1,0 +1,197 @@
+"""The two event loops behind one face: what fleets need of them."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from edgegym.simulator.columns import NUM_REQUESTS
+from edgegym.simulator.compiling import entry_point
+from edgegym.simulator.full.allocate import allocate_full, extra_events, num_stations
+from edgegym.simulator.full.build import begin_full, full_lane_of
+from edgegym.simulator.full.carrying import change_profile as change_profile_full
+from edgegym.simulator.full.columns import FIRST_REQUEST
+from edgegym.simulator.full.link import with_more_flows
+from edgegym.simulator.full.loop import NEEDS_FLOWS, NEEDS_LEAVES, advance_full
+from edgegym.simulator.full.lru import with_more_leaves
+from edgegym.simulator.full.params import FullParams, full_params
+from edgegym.simulator.full.user_router import UserRouter
+from edgegym.simulator.lane import lane_of
+from edgegym.simulator.moves import change_profile
+from edgegym.simulator.room import with_more_records
+from edgegym.simulator.search import grid_shape
+from edgegym.simulator.state import FleetState, allocate
+from edgegym.simulator.step import NEEDS_RECORDS, advance_one
+from edgegym.simulator.stream import USUAL_BLOCK_CAPACITY, RequestStream
+from edgegym.simulator.topology import place_nodes
+from edgegym.world.compiled import World
+from edgegym.world.scenario import Scenario
+
+
+class EventLoop(Protocol):
+    """A compiled event loop for the fleets of one scenario."""
+
+    advance: Callable[[Any, float], int]
+    """``(lane, until)``: see :func:`~edgegym.simulator.step.advance_one`."""
+    change_profile: Callable[[Any, int, int, int, int], None]
+    """``(lane, node, profile, kept, missing_bytes)``: the move is legal."""
+
+    def allocate(self, batch: int) -> FleetState:
+        """Return empty fleets."""
+        ...
+
+    def begin(self, state: FleetState, b: int, seed: int) -> None:
+        """Give an empty fleet its nodes."""
+        ...
+
+    def lane_of(self, state: FleetState, b: int) -> Any:
+        """Return the views of one fleet."""
+        ...
+
+    def resolve(self, lane: Any) -> None:
+        """Resolve the kernels for the types of this scenario's lanes, which never change."""
+        ...
+
+    def fill(self, stream: RequestStream, state: FleetState, b: int) -> FleetState:
+        """Load the next stream block."""
+        ...
+
+    def with_more_room(self, state: FleetState, code: int) -> FleetState:
+        """Return the state with more of what an advance said that it needs."""
+        ...
+
+
+class FastLoop:
+    """The loop for plain worlds: few features, and nothing spent on the others.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.advance: Callable[[Any, float], int] = advance_one
+        self.change_profile: Callable[[Any, int, int, int, int], None] = change_profile
+
+    def allocate(self, batch: int) -> FleetState:
+        """Return empty fleets."""
+        cells_x, cells_y = grid_shape(self._world)
+        return allocate(self._world, USUAL_BLOCK_CAPACITY, cells_x * cells_y, batch)
+
+    def begin(self, state: FleetState, b: int, seed: int) -> None:
+        """Give an empty fleet its nodes."""
+        place_nodes(self._world, state, b, seed)
+
+    def lane_of(self, state: FleetState, b: int) -> Any:
+        """Return the views of one fleet."""
+        return lane_of(self._world, state, b)
+
+    def resolve(self, lane: Any) -> None:
+        """Resolve the kernels for the types of this scenario's lanes, which never change."""
+        self.advance = entry_point(advance_one, lane, 0.0)
+        self.change_profile = entry_point(change_profile, lane, 0, 0, 0, 0)
+
+    def fill(self, stream: RequestStream, state: FleetState, b: int) -> FleetState:
+        """Load the next stream block."""
+        return stream.fill(state, b)
+
+    def with_more_room(self, state: FleetState, code: int) -> FleetState:
+        """Return the state with room for more requests: nothing else runs out."""
+        return with_more_records(state)
+
+
+class FullLoop:
+    """The loop with everything.
+
+    Parameters
+    ----------
+    world : World
+        The compiled scenario.
+    params : FullParams
+        Of the same scenario.
+    logs : bool
+        Whether requests are logged.
+    """
+
+    def __init__(self, world: World, params: FullParams, logs: bool) -> None:
+        self._world = world
+        self._params = params
+        self._logs = logs
+        self.advance: Callable[[Any, float], int] = advance_full
+        self.change_profile: Callable[[Any, int, int, int, int], None] = change_profile_full
+
+    @property
+    def params(self) -> FullParams:
+        """Parameters of the full loop."""
+        return self._params
+
+    def allocate(self, batch: int) -> FleetState:
+        """Return empty fleets."""
+        world, params = self._world, self._params
+        cells_x, cells_y = grid_shape(world)
+        state = allocate(
+            world,
+            USUAL_BLOCK_CAPACITY,
+            cells_x * cells_y,
+            batch,
+            num_stations(world, params),
+            extra_events(params, world),
+        )
+        records = state.record_time.shape[1]
+        full = allocate_full(world, params, records, USUAL_BLOCK_CAPACITY, self._logs, batch)
+        return state._replace(full=full)
+
+    def begin(self, state: FleetState, b: int, seed: int) -> None:
+        """Give an empty fleet its nodes."""
+        begin_full(self._world, self._params, state, b, seed)
+
+    def lane_of(self, state: FleetState, b: int) -> Any:
+        """Return the views of one fleet."""
+        return full_lane_of(self._world, self._params, state, b)
+
+    def resolve(self, lane: Any) -> None:
+        """Resolve the kernels for the types of this scenario's lanes, which never change."""
+        self.advance = entry_point(advance_full, lane, 0.0)
+        self.change_profile = entry_point(change_profile_full, lane, 0, 0, 0, 0)
+
+    def fill(self, stream: RequestStream, state: FleetState, b: int) -> FleetState:
+        """Load the next stream block, and the lengths of its requests."""
+        loaded = int(state.scalars[b, NUM_REQUESTS])
+        state, lengths = stream.fill_with_lengths(state, b)
+        assert state.full is not None
+        count = len(lengths.input_tokens)
+        state.full.scalars[b, FIRST_REQUEST] += loaded
+        state.full.lengths.input_tokens[b, :count] = lengths.input_tokens
+        state.full.lengths.output_tokens[b, :count] = lengths.output_tokens
+        return state
+
+    def with_more_room(self, state: FleetState, code: int) -> FleetState:
+        """Return the state with more of what an advance said that it needs."""
+        if code == NEEDS_RECORDS:
+            return with_more_records(state)
+        full = state.full
+        assert full is not None
+        if code == NEEDS_FLOWS:
+            return state._replace(full=full._replace(link=with_more_flows(full.link)))
+        assert code == NEEDS_LEAVES
+        return state._replace(full=full._replace(lru=with_more_leaves(full.lru)))
+
+
+def event_loop(
+    scenario: Scenario, router: UserRouter | None = None, logs: bool = False
+) -> FastLoop | FullLoop:
+    """Return the loop for a scenario: the fast one wherever that can do it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The world.
+    router : UserRouter, optional
+        Takes the place of the scenario's routing rule; needs the full loop.
+    logs : bool
+        Whether requests are logged; needs the full loop.
+    """
+    world = scenario.compile()
+    if scenario.needs_full or router is not None or logs:
+        return FullLoop(world, full_params(scenario, world, router), logs)
+    return FastLoop(world)
