@@ -48,7 +48,7 @@ class UserRouter:
     TypeError
         If the rule is neither a function nor an address.
     ValueError
-        If a parameter is not finite, or the number of candidates is not positive.
+        If a parameter is not finite, or the number of candidates is no positive integer.
     """
 
     def __init__(
@@ -62,9 +62,11 @@ class UserRouter:
         self.parameters = np.array(parameters, dtype=np.float64).reshape(-1)
         if not np.isfinite(self.parameters).all():
             raise ValueError(f"parameters = {list(parameters)}: must be finite")
-        if isinstance(candidates_per_profile, bool) or candidates_per_profile < 1:
+        whole = isinstance(candidates_per_profile, int | np.integer)
+        if not whole or isinstance(candidates_per_profile, bool) or candidates_per_profile < 1:
             raise ValueError(
-                f"candidates_per_profile = {candidates_per_profile!r}: must be at least 1"
+                f"candidates_per_profile = {candidates_per_profile!r}: must be an integer of at "
+                "least 1"
             )
         self.rule = rule
         self.candidates_per_profile = int(candidates_per_profile)

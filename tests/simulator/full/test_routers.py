@@ -200,9 +200,7 @@ def test_a_large_prompt_is_slower_on_the_radio():
 
 
 def test_candidates_without_profiles_are_the_nearest_of_all():
-    stations = Stations(
-        by_profile=False, routing={"kind": "lmetric", "candidates_per_profile": 1}
-    )
+    stations = Stations(by_profile=False, routing={"kind": "lmetric", "candidates_per_profile": 1})
     # the nearest four, whatever they hold: 4000, 1800, 800, 1000
     assert stations.route().node == 2
     stations.fail(2)
