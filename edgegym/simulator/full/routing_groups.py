@@ -182,7 +182,7 @@ class Decision(NamedTuple):
 
 
 def routing_params(
-    scenario: "Scenario", world: World, num_classes: int = 1, user: UserRouter | None = None
+    scenario: "Scenario", world: World, user: UserRouter | None = None
 ) -> RoutingParams:
     """Return what routing needs to know of a scenario.
 
@@ -192,8 +192,6 @@ def routing_params(
         Any valid scenario.
     world : World
         The same, compiled.
-    num_classes : int
-        Node classes, C.
     user : UserRouter, optional
         A rule that takes the place of the scenario's.
     """
@@ -235,7 +233,7 @@ def routing_params(
             ewma_s=world.telemetry_ewma_s,
         ),
         admission=_admission_params(scenario.admission),
-        num_classes=num_classes,
+        num_classes=len(world.classes.share),
         num_profiles=count,
         family=world.type_family,
         xi_factor=np.array(factors, dtype=np.float64),

@@ -123,7 +123,7 @@ class Stations:
         sites = np.zeros((count + 1, NUM_SITE))
         sites[:count] = state.sites[0]
         area = lane_of(world, state, 0).area._replace(sites=sites)
-        params = routing_params(self.scenario, world, 1, user)
+        params = routing_params(self.scenario, world, user)
         if not by_profile:
             rule = params.rule._replace(num_groups=1, quota=params.rule.quota * 4)
             params = params._replace(rule=rule)

@@ -3,6 +3,8 @@
 The usual "least requests" of load balancers, with the number of slots as the node's weight.
 """
 
+import math
+
 from edgegym.simulator.compiling import inlined
 from edgegym.simulator.full.routing_columns import REQUESTS, SLOTS
 from edgegym.simulator.state import Floats
@@ -10,7 +12,9 @@ from edgegym.simulator.state import Floats
 
 @inlined
 def load_per_slot(table: Floats, row: int) -> float:
-    """Return n / c of a candidate."""
+    """Return n / c of a candidate; inf without slots."""
+    if table[row, SLOTS] == 0.0:
+        return math.inf
     return table[row, REQUESTS] / table[row, SLOTS]
 
 
