@@ -110,6 +110,10 @@ class Stations:
     ) -> None:
         """Build it from places, profiles and overrides of the world of ``scenario``."""
         places, count = np.array(places_km, dtype=np.float64), len(places_km)
+        if origin is not None:
+            overrides["origin"] = {
+                "rtt_s": 0.05, "slots": 8, "prefill_linear_s": 1e-4, "tpot_s": 0.01
+            }  # fmt: skip
         self.scenario = scenario(**{"nodes": {"count": count}} | overrides)
         world = self.world = self.scenario.compile()
         state = allocate(world, grid_cells=cells[0] * cells[1])
@@ -153,7 +157,7 @@ class Stations:
             "path_tokens": np.array([800.0, 500.0]),
             "request_s": 0.1,
         }
-        self.count = count
+        self.count, self.user = count, user  # its address lives as long as it
         self.routing = Routing(
             params,
             RoutingState._make(array[0] for array in self.state),
