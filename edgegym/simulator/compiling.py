@@ -14,7 +14,14 @@ from typing import Any, TypeVar
 from llvmlite import ir
 from numba import typeof, types
 from numba.core import cgutils, config
-from numba.extending import intrinsic
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    register_model,
+)
 
 from edgegym.jit import kernel
 
@@ -152,4 +159,65 @@ prefetch: Any = _stay if getattr(config, "DISABLE_JIT", 0) else _prefetch
 """Ask for an element, ``(array, row, column)``, so that it is near when it is needed.
 
 The column is ignored for an array of one dimension.
+"""
+
+
+class Lent(types.Type):
+    """A named tuple that lies in the frame of a kernel and is passed by its address."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+        super().__init__(name=f"Lent({kind})")
+
+    def field(self, name: str) -> Any:
+        """Return the type of an attribute, None if there is none."""
+        if name not in self.kind.fields:
+            return None
+        kind = self.kind[self.kind.fields.index(name)]
+        return Lent(kind) if isinstance(kind, types.BaseTuple) and hasattr(kind, "fields") else kind
+
+
+@register_model(Lent)
+class _LentModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        address = manager.lookup(kind.kind).get_value_type().as_pointer()
+        super().__init__(manager, kind, address)
+
+
+@infer_getattr
+class _LentAttributes(AttributeTemplate):
+    key = Lent
+
+    def generic_resolve(self, typ: Any, attr: str) -> Any:
+        """Return the type of an attribute."""
+        return typ.field(attr)
+
+
+@lower_getattr_generic(Lent)
+def _lent_attribute(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    index, number = kind.kind.fields.index(name), ir.IntType(32)
+    address = builder.gep(value, [number(0), number(index)], inbounds=True)
+    field = kind.field(name)
+    if isinstance(field, Lent):
+        return address
+    columns_of = getattr(getattr(kind.kind, "instance_class", None), "COLUMNS", None)
+    known = None if columns_of is None else dict(columns_of).get(name, 0)
+    return _without_owner(context, builder, field, builder.load(address), known)
+
+
+@intrinsic
+def _lend(typing_context: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return cgutils.alloca_once_value(builder, arguments[0])
+
+    return Lent(value)(value), build
+
+
+lend: Any = _same if getattr(config, "DISABLE_JIT", 0) else _lend
+"""Return a named tuple of arrays, numbers and such tuples by reference (kernels only).
+
+As :data:`borrow`, but helpers get one address instead of all that the tuple holds: however wide it
+is, passing it costs nothing, and compiling a helper takes as long as what the helper does. In
+return the places of arrays are read from memory when they are used. Such a tuple has attributes, and
+no elements: it can't be indexed or unpacked.
 """

@@ -21,7 +21,7 @@ from edgegym.simulator.columns import (
     SLOTS,
     WAITING,
 )
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full import routing as facade
 from edgegym.simulator.full.columns import DOWN, NUM_FAULT
 from edgegym.simulator.full.groups import Faults, OriginParams
@@ -57,12 +57,12 @@ together 1, 0.7, 1.6, 1.9, 1.8 s."""
 
 @kernel
 def _decide(routing: Routing, ask: Ask, now: float) -> Decision:
-    return facade.route(borrow(routing), ask, now)
+    return facade.route(lend(routing), ask, now)
 
 
 @kernel
 def _note(routing: Routing, what: int, station: int, number: float, now: float) -> float:
-    views = borrow(routing)
+    views = lend(routing)
     if what == 0:
         facade.note_load(views, station, now)
     elif what == 1:
@@ -88,7 +88,7 @@ def _note(routing: Routing, what: int, station: int, number: float, now: float) 
 
 @kernel
 def _way(routing: Routing, ask: Ask, station: int, squared_km2: float) -> float:
-    return facade.way_s(borrow(routing), ask, station, squared_km2)
+    return facade.way_s(lend(routing), ask, station, squared_km2)
 
 
 class Stations:
