@@ -223,6 +223,12 @@ class Scenario(Block):
         return max(1, math.ceil(float(pdtrik(0.9999, self.mean_nodes))))
 
     @property
+    def fleet_memory_bytes(self) -> float:
+        """Mean memory of all nodes together for state and running sequences, bytes."""
+        gpus = [(item.share, item.hardware) for item in self.node_classes]
+        return self.mean_nodes * sum(share * gpu.usable_bytes for share, gpu in gpus if gpu)
+
+    @property
     def request_intensity(self) -> float:
         """Base requests per second and km², before modulations (Λ)."""
         if self.demand.request_intensity is not None:

@@ -137,6 +137,7 @@ def test_the_network_of_a_mixed_fleet_has_the_mean_figures_of_its_nodes():
     scenario = Scenario(**mixed())
     network = scenario.tiered_network()
     assert network.density_per_km2 == pytest.approx(5.0 * 0.8)
+    assert scenario.fleet_memory_bytes == pytest.approx(5 * 10_000 + 3 * 4500)
     assert scenario.concurrency == (7, 6, 6)  # (5 * 10 + 3 * 3) / 8, (5 * 9 + 3 * 2) / 8, 6
     np.testing.assert_allclose(network.decode_occupancy_s, (0.5 * 5 + 0.25 * 3) / 8)
     cold, shallow = [0.5, 0.2], [0.4, 0.1]
