@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from edgegym.world.hardware import Hardware
     from edgegym.world.scenario import Scenario
 
 _PACKAGES = (
@@ -101,10 +102,22 @@ def _target(scenario: "Scenario") -> str:
 
 
 def _hardware(scenario: "Scenario") -> str:
-    hardware, prefill = scenario.hardware, scenario.hardware.prefill
+    if not scenario.nodes.classes:
+        return _gpu(scenario, scenario.hardware)
+    return "; ".join(
+        f"{item.share:.0%} {item.name}: "
+        + ("no GPU" if item.hardware is None else _gpu(scenario, item.hardware))
+        for item in scenario.node_classes
+    )
+
+
+def _gpu(scenario: "Scenario", hardware: "Hardware") -> str:
+    from edgegym.world.classes import sequence_bytes
+
+    prefill = hardware.prefill
     return (
         f"{hardware.preset or 'own figures'}: {hardware.usable_bytes / 1e9:.1f} GB for state and "
-        f"sequences, {scenario.runtime_bytes_per_sequence / 1e9:.2f} GB per sequence, "
+        f"sequences, {sequence_bytes(scenario, hardware) / 1e9:.2f} GB per sequence, "
         f"{hardware.kv_bytes_per_token} bytes of KV per token; prefill of n new tokens "
         f"{prefill.linear_s:g} n + {prefill.quadratic_s:g} n² s ({prefill.attention} attention); "
         f"decode {hardware.decode.kind}"
@@ -112,8 +125,13 @@ def _hardware(scenario: "Scenario") -> str:
 
 
 def _accuracy(scenario: "Scenario") -> str:
-    if scenario.hardware.preset is None:
-        return "stated in the scenario, no measurement of a real node; see its description"
     from edgegym.world.hardware_presets import hardware_figures
 
-    return hardware_figures(scenario.hardware.preset).accuracy
+    gpus = [item.hardware for item in scenario.node_classes if item.hardware is not None]
+    sources = dict.fromkeys(
+        "stated in the scenario, no measurement of a real node; see its description"
+        if gpu.preset is None
+        else hardware_figures(gpu.preset).accuracy
+        for gpu in gpus
+    )
+    return "; ".join(sources)

@@ -213,5 +213,5 @@ def placement_reward(
     return PlacementReward(
         service=service_reward(scenario, chosen) if isinstance(chosen, str) else chosen,
         migration_weight=scenario.objective.migration_weight,
-        fleet_memory_bytes=scenario.mean_nodes * scenario.hardware.usable_bytes,
+        fleet_memory_bytes=scenario.fleet_memory_bytes,
     )

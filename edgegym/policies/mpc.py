@@ -131,9 +131,8 @@ class MpcPolicy(Policy):
         )
         self._burst_bytes = float(world.burst_bytes)
         self._period_bytes = float(world.budget_bytes_per_s) * self.settings.period_s
-        memory_bytes = scenario.mean_nodes * scenario.hardware.usable_bytes
         epochs = self.settings.period_s / epoch_s
-        self._weight = scenario.objective.migration_weight / (memory_bytes * epochs)
+        self._weight = scenario.objective.migration_weight / (scenario.fleet_memory_bytes * epochs)
         self._interval = max(1, round(self.settings.interval_s / epoch_s))
 
     def begin(self, view: "FleetView") -> Memory:

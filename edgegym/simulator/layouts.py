@@ -99,10 +99,10 @@ def nearest_others(world: World, x: Floats, y: Floats, number: int) -> Ints:
 
 
 def _tree(world: World, x: Floats, y: Floats) -> Any:
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     size = (world.width_km, world.height_km)
-    return cKDTree(np.column_stack((x, y)), boxsize=size if world.periodic else None)
+    return KDTree(np.column_stack((x, y)), boxsize=size if world.periodic else None)
 
 
 def _hard_core(world: World, generator: Generator) -> tuple[Floats, Floats]:

@@ -1,5 +1,6 @@
 """The edge nodes: how many, where, and of which classes."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -86,10 +87,11 @@ class Nodes(Block):
     the Poisson law."""
     layout: Layout = PoissonLayout()
     """How the places are drawn where no coordinates are given."""
-    coordinates_file: str | None = None
+    coordinates_file: Annotated[str, Field(min_length=1)] | None = None
     """CSV file with columns ``x_km`` and ``y_km``, and only rows of ``kind`` ``site`` where it has
-    that column; relative to the scenario's file or to the working directory. It is read once:
-    ``coordinates_km`` keeps what it says, so a saved scenario no longer needs it."""
+    that column. In a scenario file the path is relative to its folder, otherwise to the current
+    folder; it is kept as an absolute one. The file is read once: ``coordinates_km`` keeps what it
+    says, so a saved scenario no longer needs it."""
     coordinates_km: tuple[tuple[float, float], ...] | None = None
     """x and y of each node, from ``coordinates_file`` or given instead."""
     origin_km: tuple[float, float] = (0.0, 0.0)
@@ -102,12 +104,15 @@ class Nodes(Block):
     @model_validator(mode="before")
     @classmethod
     def _read_coordinates(cls, document: Any) -> Any:
-        if not isinstance(document, dict) or document.get("coordinates_km") is not None:
+        if not isinstance(document, dict) or not document.get("coordinates_file"):
             return document
-        path = document.get("coordinates_file")
-        if not isinstance(path, str):
+        written = document["coordinates_file"]
+        if not isinstance(written, str):
             return document
-        return document | {"coordinates_km": read_sites(path)}
+        document = document | {"coordinates_file": str(Path(written).absolute())}
+        if document.get("coordinates_km") is None:
+            document["coordinates_km"] = read_sites(written)
+        return document
 
     @model_validator(mode="after")
     def _one_rule(self) -> "Nodes":

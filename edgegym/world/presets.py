@@ -4,10 +4,9 @@ from collections.abc import Callable
 from functools import cache
 
 from edgegym.world.catalogue import Profile, RequestType
-from edgegym.world.demand import Demand, Diurnal, Drift, FlashCrowd, Hotspot, Modulation
+from edgegym.world.demand import Demand, Diurnal, Drift, FlashCrowd, Hotspot
 from edgegym.world.errors import ScenarioError
 from edgegym.world.forest import Vertex
-from edgegym.world.hardware import Hardware, OccupancyDecode, Prefill
 from edgegym.world.nodes import Nodes
 from edgegym.world.operations import (
     Control,
@@ -17,24 +16,11 @@ from edgegym.world.operations import (
     Radio,
     Region,
 )
+from edgegym.world.preset_fleets import mixed_fleet, node_failures, scarce_backhaul, toolagent
+from edgegym.world.preset_parts import FAMILIES, FITTED, GIB, paper_hardware, urban
 from edgegym.world.scenario import Scenario
 from edgegym.world.serving import DeterministicService, ExponentialService
 from edgegym.world.transport import Backhaul
-
-_GIB = 2**30
-_FITTED = "Nodes as in 'paper': their figures are fitted to a publication, not measured."
-_FAMILIES = tuple(f"family_{number}" for number in range(1, 7))
-
-
-def _paper_hardware() -> Hardware:
-    """Return the fitted node: 16 GiB, 1 GiB for each running sequence."""
-    return Hardware(
-        memory_bytes=16 * _GIB,
-        kv_bytes_per_token=_GIB // 1024,
-        runtime_bytes_per_sequence=_GIB,
-        prefill=Prefill(linear_s=2.5e-4, quadratic_s=1.4e-8),
-        decode=OccupancyDecode(occupancy_s=0.58),
-    )
 
 
 def _paper() -> Scenario:
@@ -48,9 +34,9 @@ def _paper() -> Scenario:
         region=Region(width_km=5.0, height_km=5.0),
         nodes=Nodes(density_per_km2=1.0),
         forest=(
-            Vertex(name="root", depth_tokens=256, bytes=4 * _GIB),
-            Vertex(name="short_prefix", parent="root", depth_tokens=768, bytes=_GIB),
-            Vertex(name="long_prefix", parent="root", depth_tokens=3072, bytes=2 * _GIB),
+            Vertex(name="root", depth_tokens=256, bytes=4 * GIB),
+            Vertex(name="short_prefix", parent="root", depth_tokens=768, bytes=GIB),
+            Vertex(name="long_prefix", parent="root", depth_tokens=3072, bytes=2 * GIB),
         ),
         request_types=(
             RequestType(
@@ -75,11 +61,11 @@ def _paper() -> Scenario:
             Profile(name="shallow", vertices=("root",)),
             Profile(name="deep", vertices=("short_prefix", "long_prefix")),
         ),
-        hardware=_paper_hardware(),
+        hardware=paper_hardware(),
         radio=Radio(xi=0.36, alpha=2.0),
         demand=Demand(request_intensity=3.0),
-        migration=Migration(budget_bytes_per_s=0.6 * _GIB, burst_bytes=9 * _GIB),
-        backhaul=Backhaul(rate_bytes_per_s=0.25 * _GIB),
+        migration=Migration(budget_bytes_per_s=0.6 * GIB, burst_bytes=9 * GIB),
+        backhaul=Backhaul(rate_bytes_per_s=0.25 * GIB),
         service=ExponentialService(),
         initial=Initial(mix={"uncached": 0.4, "shallow": 0.4, "deep": 0.2}),
         objective=Objective(ttft_target_s=0.8),
@@ -94,13 +80,13 @@ def _toy() -> Scenario:
             "node. A prompt meets the 0.8 s target only where its prefix is held (0.28 s of "
             "prefill instead of 1.26 s), so the best placement holds one prefix on each node and "
             "serves nearly everything in time; two nodes with the same prefix serve half; none, "
-            "nothing. An agent that does not find this has a fault. " + _FITTED
+            "nothing. An agent that does not find this has a fault. " + FITTED
         ),
         region=Region(width_km=1.0, height_km=1.0),
         nodes=Nodes(count=2),
         forest=(
-            Vertex(name="prefix_a", depth_tokens=3072, bytes=7 * _GIB),
-            Vertex(name="prefix_b", depth_tokens=3072, bytes=7 * _GIB),
+            Vertex(name="prefix_a", depth_tokens=3072, bytes=7 * GIB),
+            Vertex(name="prefix_b", depth_tokens=3072, bytes=7 * GIB),
         ),
         request_types=tuple(
             RequestType(
@@ -118,11 +104,11 @@ def _toy() -> Scenario:
             Profile(name="hold_a", vertices=("prefix_a",)),
             Profile(name="hold_b", vertices=("prefix_b",)),
         ),
-        hardware=_paper_hardware(),
+        hardware=paper_hardware(),
         radio=Radio(xi=0.1, alpha=2.0),
         demand=Demand(rate_per_node=2.0),
-        migration=Migration(budget_bytes_per_s=1.0 * _GIB, burst_bytes=14 * _GIB),
-        backhaul=Backhaul(rate_bytes_per_s=1.0 * _GIB),
+        migration=Migration(budget_bytes_per_s=1.0 * GIB, burst_bytes=14 * GIB),
+        backhaul=Backhaul(rate_bytes_per_s=1.0 * GIB),
         service=DeterministicService(),
         initial=Initial(mix={"none": 1.0}, warmup_s=5.0),
         control=Control(epoch_s=5.0, horizon_epochs=20),
@@ -130,67 +116,8 @@ def _toy() -> Scenario:
     )
 
 
-def _urban(name: str, description: str, *modulations: Modulation) -> Scenario:
-    """Return 25 nodes and six prompt families; only what modulates the demand differs."""
-    zipf = [1.0 / rank for rank in range(1, 7)]
-    long_share = 0.6
-    return Scenario(
-        name=name,
-        description=f"{description} {_FITTED}",
-        region=Region(width_km=5.0, height_km=5.0),
-        nodes=Nodes(count=25),
-        forest=(
-            Vertex(name="root", depth_tokens=256, bytes=4 * _GIB),
-            *(
-                Vertex(name=family, parent="root", depth_tokens=3072, bytes=3 * _GIB)
-                for family in _FAMILIES
-            ),
-        ),
-        request_types=(
-            *(
-                RequestType(
-                    name=f"long_{family}",
-                    path=family,
-                    input_tokens=4096,
-                    output_tokens=20,
-                    family=family,
-                    share=long_share * weight / sum(zipf),
-                )
-                for family, weight in zip(_FAMILIES, zipf, strict=True)
-            ),
-            RequestType(
-                name="short",
-                path="root",
-                input_tokens=1024,
-                output_tokens=20,
-                family="general",
-                share=1.0 - long_share,
-            ),
-        ),
-        profiles=(
-            Profile(name="none"),
-            Profile(name="shallow", vertices=("root",)),
-            *(
-                Profile(name=f"deep_{number}", vertices=(family,))
-                for number, family in enumerate(_FAMILIES, 1)
-            ),
-        ),
-        hardware=_paper_hardware(),
-        radio=Radio(xi=0.36, alpha=2.0),
-        demand=Demand(rate_per_node=3.5, modulations=modulations),
-        migration=Migration(budget_bytes_per_s=0.6 * _GIB, burst_bytes=9 * _GIB),
-        backhaul=Backhaul(rate_bytes_per_s=0.25 * _GIB),
-        service=ExponentialService(),
-        initial=Initial(
-            mix={"none": 0.2, "shallow": 0.2} | {f"deep_{number}": 0.1 for number in range(1, 7)}
-        ),
-        control=Control(epoch_s=5.0, horizon_epochs=120),
-        objective=Objective(ttft_target_s=0.8),
-    )
-
-
 def _stationary() -> Scenario:
-    return _urban(
+    return urban(
         "stationary",
         "Nothing changes: six prompt families with Zipf popularity, uniform in space. What is left "
         "to do is to reach the right mix, and to put the right profiles where the random places "
@@ -199,41 +126,41 @@ def _stationary() -> Scenario:
 
 
 def _popularity_drift() -> Scenario:
-    return _urban(
+    return urban(
         "popularity-drift",
         "Each family passes through all popularity ranks once in ten minutes, everywhere at once. "
         "The right mix changes faster than the budget allows to follow blindly: an agent has to "
         "foresee which families rise.",
-        Drift(families=_FAMILIES, zipf_exponent=1.0, period_s=600.0),
+        Drift(families=FAMILIES, zipf_exponent=1.0, period_s=600.0),
     )
 
 
 def _moving_hotspot() -> Scenario:
-    return _urban(
+    return urban(
         "moving-hotspot",
         "The families' users wander: each family gathers around a centre that circles the region "
         "once in ten minutes from a random start. The mix never changes, the places do: an agent "
         "has to move state ahead of the crowd. Controllers that know only the mix cannot.",
         Hotspot(
-            families=_FAMILIES, concentration=0.8, sigma_km=0.7, orbit_radius_km=1.5, period_s=600.0
+            families=FAMILIES, concentration=0.8, sigma_km=0.7, orbit_radius_km=1.5, period_s=600.0
         ),
     )
 
 
 def _flash_crowd() -> Scenario:
-    return _urban(
+    return urban(
         "flash-crowd",
         "Every two minutes one family draws a crowd of as many requests again as the whole region "
         "has, in one place, for 40 seconds. Reaction time counts, and so does not spending the "
         "budget before it is needed.",
         FlashCrowd(
-            families=_FAMILIES, interval_s=120.0, duration_s=40.0, magnitude=1.0, sigma_km=0.7
+            families=FAMILIES, interval_s=120.0, duration_s=40.0, magnitude=1.0, sigma_km=0.7
         ),
     )
 
 
 def _diurnal_load() -> Scenario:
-    return _urban(
+    return urban(
         "diurnal-load",
         "Load swings by 60 % around its mean in ten minutes. At the peak the slots are scarce and "
         "persistent state costs concurrency; in the trough it is free.",
@@ -249,6 +176,10 @@ _BUILDERS: dict[str, Callable[[], Scenario]] = {
     "moving-hotspot": _moving_hotspot,
     "flash-crowd": _flash_crowd,
     "diurnal-load": _diurnal_load,
+    "mixed-fleet": mixed_fleet,
+    "node-failures": node_failures,
+    "scarce-backhaul": scarce_backhaul,
+    "toolagent": toolagent,
 }
 
 

@@ -1,8 +1,7 @@
-"""What a scenario makes of a file of recorded requests: types, shares, and where the file lies."""
+"""What a scenario makes of a file of recorded requests: types and shares."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,54 +113,3 @@ def type_index(type_names: Sequence[str], recorded: RecordedRequests) -> NDArray
     """Return the index of each recorded request's type among a scenario's types, ``[R]``."""
     index = np.array([type_names.index(name) for name in recorded.type_names], dtype=np.int64)
     return index[recorded.type]
-
-
-def with_absolute_paths(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a scenario document whose replay file is found from anywhere.
-
-    Parameters
-    ----------
-    document : dict
-        Anything that was read from a scenario file, valid or not.
-    folder : pathlib.Path
-        The folder of that file.
-    """
-
-    def absolute(path: str) -> str:
-        return str(folder.absolute() / path) if path else path
-
-    return _with_paths(document, absolute)
-
-
-def with_relative_paths(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a scenario document for a file: a replay file below its folder is named from there.
-
-    Parameters
-    ----------
-    document : dict
-        Of a valid scenario.
-    folder : pathlib.Path
-        The folder of the file to be written.
-    """
-    here = folder.absolute()
-
-    def relative(path: str) -> str:
-        below = Path(path).is_relative_to(here)
-        return Path(path).relative_to(here).as_posix() if below else path
-
-    return _with_paths(document, relative)
-
-
-def _with_paths(document: dict[str, Any], change: Any) -> dict[str, Any]:
-    demand = document.get("demand")
-    items = demand.get("modulations") if isinstance(demand, dict) else None
-    if not isinstance(demand, dict) or not isinstance(items, list | tuple):
-        return document
-
-    def changed(item: Any) -> Any:
-        if not isinstance(item, dict) or item.get("kind") != "trace":
-            return item
-        path = item.get("path")
-        return item | {"path": change(path)} if isinstance(path, str) else item
-
-    return document | {"demand": demand | {"modulations": [changed(item) for item in items]}}

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from edgegym.world.block import Amount, Block, Count, Duration, PositiveShare, Quantity, Share
+from edgegym.world.block import Amount, Block, Count, CountOrZero, Duration, Quantity, Share
 
 
 class NearestRouting(Block):
@@ -195,11 +195,11 @@ class Outage(Block):
 
     what: Literal["node", "backhaul", "origin"]
     """Which part."""
-    node: Annotated[int, Field(ge=0)] | None = None
+    node: CountOrZero | None = None
     """Which node."""
     begin_s: Amount
     """When it fails."""
-    end_s: PositiveShare | Quantity
+    end_s: Quantity
     """When it is up again."""
 
     @model_validator(mode="after")

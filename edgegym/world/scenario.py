@@ -33,7 +33,7 @@ from edgegym.world.operations import (
     Telemetry,
 )
 from edgegym.world.overrides import apply_overrides
-from edgegym.world.replay import with_absolute_paths, with_relative_paths
+from edgegym.world.paths import with_absolute_paths, with_relative_paths
 from edgegym.world.routing import Admission, Failures, LoadAwareRouting, Origin, Routing
 from edgegym.world.serving import Cache, ProfileCache, Service
 from edgegym.world.transport import Backhaul, Fetch
@@ -223,6 +223,12 @@ class Scenario(Block):
         return max(1, math.ceil(float(pdtrik(0.9999, self.mean_nodes))))
 
     @property
+    def fleet_memory_bytes(self) -> float:
+        """Mean memory of all nodes together for state and running sequences, bytes."""
+        gpus = [(item.share, item.hardware) for item in self.node_classes]
+        return self.mean_nodes * sum(share * gpu.usable_bytes for share, gpu in gpus if gpu)
+
+    @property
     def request_intensity(self) -> float:
         """Base requests per second and km², before modulations (Λ)."""
         if self.demand.request_intensity is not None:
@@ -317,7 +323,6 @@ class Scenario(Block):
             raise ScenarioError(f"scenario file {path}: nested too deep") from None
         if isinstance(document, dict):
             document = with_absolute_paths(document, Path(path).parent)
-        _find_coordinates(document, Path(path).parent)
         return cls.from_document(document, source=f"scenario file {path}")
 
     @classmethod
@@ -355,11 +360,3 @@ class Scenario(Block):
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON schema of scenario documents."""
         return cls.model_json_schema()
-
-
-def _find_coordinates(document: Any, folder: Path) -> None:
-    """Let a relative path of a coordinates file start at the scenario's folder, if it is there."""
-    nodes = document.get("nodes") if isinstance(document, dict) else None
-    written = nodes.get("coordinates_file") if isinstance(nodes, dict) else None
-    if isinstance(written, str) and (folder / written).is_file():
-        nodes["coordinates_file"] = str(folder / written)

@@ -156,3 +156,21 @@ def test_a_hardware_preset_says_how_far_to_trust_it():
     assert "roofline estimate" in card.hardware_accuracy
     assert "llama-3.1-8b@h100" in card.hardware
     assert math.isfinite(card.seconds)
+
+
+def test_the_card_of_a_mixed_fleet_names_all_its_classes():
+    from edgegym.evaluation.card import experiment_card
+    from edgegym.world import preset
+
+    classes = [
+        {"name": "old", "share": 0.75},
+        {"name": "new", "share": 0.15, "hardware": {"preset": "llama-3.1-8b@h100"}},
+        {"name": "mast", "share": 0.1, "gpu": False},
+    ]
+    scenario = preset("stationary").with_overrides({"nodes.classes": classes})
+    card = experiment_card(scenario, workers=2, seconds=1.0)
+    assert card.hardware.startswith("75% old: own figures: ")
+    assert "; 15% new: llama-3.1-8b@h100: " in card.hardware
+    assert card.hardware.endswith("; 10% mast: no GPU")
+    assert "no measurement of a real node" in card.hardware_accuracy
+    assert "roofline estimate" in card.hardware_accuracy

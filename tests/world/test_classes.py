@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from edgegym.world import Scenario, ScenarioError, preset, presets
 from tests.world.documents import changed, minimal
+from tests.world.features import full_documents
 from tests.world.fleets import mixed, with_model
 
 
@@ -135,6 +137,7 @@ def test_the_network_of_a_mixed_fleet_has_the_mean_figures_of_its_nodes():
     scenario = Scenario(**mixed())
     network = scenario.tiered_network()
     assert network.density_per_km2 == pytest.approx(5.0 * 0.8)
+    assert scenario.fleet_memory_bytes == pytest.approx(5 * 10_000 + 3 * 4500)
     assert scenario.concurrency == (7, 6, 6)  # (5 * 10 + 3 * 3) / 8, (5 * 9 + 3 * 2) / 8, 6
     np.testing.assert_allclose(network.decode_occupancy_s, (0.5 * 5 + 0.25 * 3) / 8)
     cold, shallow = [0.5, 0.2], [0.4, 0.1]
@@ -274,3 +277,43 @@ def test_a_hardware_preset_replaces_the_hardware_of_a_class():
     gpu = Scenario(**document).with_overrides(changes).nodes.classes[1].hardware
     assert gpu is not None
     assert (gpu.preset, gpu.kv_bytes_per_token) == ("llama-3.1-8b@l4", 131_072)
+
+
+@settings(max_examples=30)
+@given(full_documents())
+def test_promises_of_the_tables_hold_for_random_worlds(document):
+    scenario = Scenario(**document)
+    world, catalogue = scenario.compile(), scenario.catalogue
+    tables = world.classes
+    held = world.holding_bytes
+    C, S, H = len(scenario.node_classes), world.num_profiles, tables.num_holdings
+    assert tables.hit_tokens.shape == (C * H, world.num_types)
+    assert tables.share.sum() == pytest.approx(1)
+    # Nobody serves without a GPU, a tag or a model; whoever serves is paid for what is held.
+    for row, hits in enumerate(tables.hit_tokens):
+        node_class, holding = scenario.node_classes[row // H], catalogue.holdings[row % H]
+        for asked, hit in zip(scenario.request_types, hits, strict=True):
+            path = catalogue.forest.path(asked.path)
+            models = {vertex.name for vertex in scenario.forest if vertex.weights} & path
+            if node_class.can_serve(asked.requires) and models <= holding:
+                depth = catalogue.forest.hit_depth(holding, path)
+                assert hit == min(depth, asked.input_tokens - 1)
+            else:
+                assert hit == -1
+    assert (tables.hit_tokens.max(axis=0) >= 0).all()
+    assert np.isfinite(tables.row_service_rate).all()
+    assert (tables.row_service_rate > 0).all()
+    assert (held[tables.empty_row % H] == 0).all()
+    np.testing.assert_array_equal(
+        tables.missing_bytes, held[None, :S] - held[np.maximum(tables.meet, 0)]
+    )
+    for vertex, left in zip(catalogue.lifetime_vertices, tables.expired.T, strict=True):
+        lost = {v.name for v in scenario.forest if vertex in catalogue.forest.path(v.name)}
+        for before, after in enumerate(left):
+            assert catalogue.holdings[after] == catalogue.holdings[before] - lost
+    # State and sequences fit every GPU, and not one sequence more.
+    gpu = tables.has_gpu == 1
+    used = held[None, :S] + tables.slots[gpu] * tables.sequence_bytes[gpu, None]
+    room = tables.usable_bytes[gpu, None]
+    assert ((used <= room) | (tables.slots[gpu] == 0)).all()
+    assert (used + tables.sequence_bytes[gpu, None] > room).all()

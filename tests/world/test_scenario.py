@@ -7,11 +7,12 @@ import pickle
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgegym.world import Scenario, ScenarioError, preset, presets
 from tests.world.documents import changed, documents, minimal
+from tests.world.features import full_documents
 
 
 @pytest.fixture
@@ -98,6 +99,16 @@ def test_any_scenario_survives_yaml_and_json(document):
     assert Scenario(**json.loads(json.dumps(written))) == original
     # What was stated is kept, not only what an equal object needs.
     assert Scenario(**written).document() == written
+
+
+@settings(max_examples=30)
+@given(full_documents())
+def test_so_does_any_scenario_of_the_full_event_loop(document):
+    original = Scenario(**document)
+    written = original.document()
+    assert Scenario(**yaml.safe_load(yaml.safe_dump(written))) == original
+    assert Scenario(**json.loads(json.dumps(written))).document() == written
+    assert original.needs_full
 
 
 def test_using_a_scenario_does_not_change_it(scenario):
