@@ -1,5 +1,7 @@
 """Bursts: an exact two-state Markov chain that any span can be made of by itself."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,8 +43,7 @@ def test_any_span_is_that_of_the_whole(seed, span_s, cuts):
     assert (np.diff(times) > 0.0).all()
     assert (states[1:] != states[:-1]).all()
     edges = np.unique([0.0, *cuts, 300.0])
-    pieces = list(zip(edges[:-1], edges[1:], strict=True))
-    for start, end in pieces[::-1]:
+    for start, end in list(pairwise(edges))[::-1]:
         part_times, part_states = chain(seed, span_s).states(start, end)
         inside = (times > start) & (times < end)
         assert part_times[0] == start
