@@ -170,6 +170,46 @@ def test_swings_and_drifts_thin_the_file_at_the_same_mean(tmp_path):
     np.testing.assert_allclose(day, expected, atol=0.02)
 
 
+def test_lengths_stay_with_their_requests_when_places_thin_them(tmp_path):
+    """A day that depends on the place, a crowd on top, and a file whose lengths tell its types."""
+    swing = {"kind": "diurnal", "amplitude": 1.0, "period_s": 40.0, "phase_turns_per_km": 0.1}
+    crowd = {
+        "kind": "flash_crowd",
+        "families": ["chat"],
+        "interval_s": 50.0,
+        "duration_s": 20.0,
+        "magnitude": 1.0,
+        "sigma_km": 0.5,
+    }
+    compiled = world(replay_modulation(tmp_path), swing, crowd)
+    times, kind, inputs, outputs = whole(compiled, seconds=4000.0)
+    number = (inputs - 1000) / 2
+    # A prompt of 1000 tokens and an output of 10 is one of the crowd: none in the file is like it.
+    crowded = (inputs == 1000) & (outputs == 10)
+    np.testing.assert_array_equal(kind[~crowded], number[~crowded] % 2)
+    np.testing.assert_array_equal(outputs[~crowded], 1 + number[~crowded] % 50)
+    assert (kind[crowded] == 0).all()
+    assert abs(crowded.sum() - 8000) < 4 * np.sqrt(8000)
+    assert (~crowded).sum() == pytest.approx(20_000, rel=0.05)
+    passed = np.diff(times[~crowded]) / (0.25 * 0.8 / 2.0)
+    steps = np.diff(number[~crowded])
+    np.testing.assert_allclose(200 * np.round((passed - steps) / 200), passed - steps, atol=1.01)
+
+
+def test_drifts_change_the_mix_of_the_file(tmp_path):
+    drift = {"kind": "drift", "zipf_exponent": 2.0, "period_s": 100.0}
+    compiled = world(replay_modulation(tmp_path), drift)
+    demand = RequestStream(compiled, 0).demand
+    times, kind, *_ = whole(compiled, seconds=10_000.0)
+    assert len(times) == pytest.approx(50_000, rel=0.03)
+    # Linear between shares of 0.8 and 0.2, twice in a period.
+    rank = (demand.drift_rank[1] + 2 * (times / 100.0 + demand.drift_phase)) % 2
+    share = np.interp(rank, [0, 1, 2], [0.8, 0.2, 0.8])
+    low, high = kind[share < 0.35], kind[share > 0.65]
+    assert low.mean() == pytest.approx(0.275, abs=0.02)
+    assert high.mean() == pytest.approx(0.725, abs=0.02)
+
+
 def test_crowds_come_on_top_with_the_lengths_of_their_types(tmp_path):
     crowd = {
         "kind": "flash_crowd",
