@@ -75,4 +75,5 @@ class NumberedStream:
         numpy.random.Generator
             The same bits for the same number, independent between numbers.
         """
-        return Generator(Philox(key=self._key, counter=[0, 0, number & _WORD, 0]))
+        counter = np.array((0, 0, number & _WORD, 0), dtype=np.uint64)
+        return Generator(Philox(key=self._key, counter=counter))

@@ -1,8 +1,9 @@
 """The requests of a replayed trace in any span of an episode, without those before it.
 
-Request j of an episode is request j mod R of the file in cycle j div R. Its place within the step
-of the recorded times, and whether it is kept, are drawn by its number j, so that a span can be made
-by itself. Steps don't overlap, so sorting what was drawn keeps the order of the file.
+Request j of an episode is request j mod R of the file in cycle j div R. How much later than its
+recorded time it comes, and whether it is kept, are drawn by its number j, so that a span can be
+made by itself. No request comes later than the next recorded time, so sorting keeps the order of
+the file for requests of different times; those of the same time get theirs in the file's order.
 """
 
 import math
@@ -47,6 +48,7 @@ class Replay:
             draw = float(stream_generator(seed, "replay-start").random())
             self.begin_s = draw * self._table.cycle_s
         self._draws = NumberedStream(seed, "replay")
+        self._most_spread_s = float(self._table.spread_s.max())
 
     def over(self, start_s: float, end_s: float) -> tuple[Floats, Ints]:
         """Return the requests in a span of the episode.
@@ -73,19 +75,19 @@ class Replay:
         cycle, index = np.divmod(number, requests)
         recorded = cycle * table.cycle_s + table.begin_s[index]
         kept = np.ones(len(number), dtype=np.bool_)
-        if len(number) and (table.quantum_s > 0.0 or table.keep < 1.0):
-            shift, draw = self._uniforms(begin, len(number))
-            recorded = np.sort(recorded + table.quantum_s * shift)
+        if len(number) and (self._most_spread_s > 0.0 or table.keep < 1.0):
+            later, draw = self._uniforms(begin, len(number))
+            recorded = np.sort(recorded + table.spread_s[index] * later)
             kept = draw < table.keep
         times = (recorded - self.begin_s) * self.stretch
         kept &= (times >= start_s) & (times < end_s)
         return times[kept], index[kept]
 
     def _number_at(self, time_s: float, side: float) -> int:
-        """Return a request number: all of a step or more before or after ``time_s``."""
+        """Return a number beyond all requests that can come after, or before, ``time_s``."""
         table = self._table
         recorded = time_s / self.stretch + self.begin_s
-        recorded += side * (table.quantum_s + _HAIR * (table.cycle_s + abs(recorded)))
+        recorded += side * (self._most_spread_s + _HAIR * (table.cycle_s + abs(recorded)))
         cycle = math.floor(recorded / table.cycle_s)
         index = np.searchsorted(
             table.begin_s, recorded - cycle * table.cycle_s, side="left" if side < 0.0 else "right"

@@ -177,11 +177,11 @@ class TraceReplay(Block):
     random_start: bool = False
     """Begin each episode at a random time of the cycle."""
     quantum_s: Amount | None = None
-    """Step of the recorded times: requests spread uniformly over it, in their order. By default the
-    largest step (from a microsecond on) of which all recorded times are multiples."""
+    """Step of the recorded times: requests spread uniformly over it, but not beyond the next
+    recorded time, in their order. By default found from the times; 0 takes them as they are."""
     cycle_s: Duration | None = None
     """Recorded time from one start of the file to the next; by default up to the last request plus
-    the mean time between requests, rounded up to whole steps."""
+    a step, or the mean time between requests if that is longer."""
 
     @model_validator(mode="before")
     @classmethod

@@ -23,6 +23,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _MOST_TOKENS = 10**9
 _LATEST_S = 1e9
 _MICROSECONDS = 1e6
+_SHARED, _EVEN = 0.5, 0.02
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,8 +35,7 @@ class RecordedRequests:
     type_names: tuple[str, ...]
     """Names of the request types in it."""
     arrival_s: NDArray[np.float64]
-    """Seconds since the first request ``[R]``, never decreasing. Once timed, the beginning of the
-    step in which the request arrived."""
+    """Seconds since the first request ``[R]``, never decreasing."""
     type: NDArray[np.int64]
     """Index into ``type_names`` ``[R]``."""
     input_tokens: NDArray[np.int64]
@@ -53,39 +53,42 @@ class RecordedRequests:
         Parameters
         ----------
         quantum_s : float, optional
-            Step of the recorded times; by default the largest of which all are multiples.
+            Step of the recorded times; by default what :func:`recorded_step` finds.
         cycle_s : float, optional
-            From one start of the file to the next; by default up to the last request plus the mean
-            time between requests, rounded up to whole steps.
+            From one start of the file to the next; by default up to the last request plus a step,
+            or the mean time between requests if that is longer.
 
         Raises
         ------
         ValueError
-            If the cycle ends before the last request's step, or there is no mean time.
+            If the cycle ends before the last request, or nothing says how long it is.
         """
-        step = common_step(self.arrival_s) if quantum_s is None else quantum_s
-        begin = self.arrival_s
-        if step > 0.0:
-            # A hair, so that a multiple that is rounded down stays in its own step.
-            begin = np.floor(self.arrival_s / step + 1e-6) * step
-        last = float(begin[-1])
+        step = recorded_step(self.arrival_s) if quantum_s is None else quantum_s
+        last = float(self.arrival_s[-1])
         if cycle_s is None:
-            if last == 0.0:
+            mean = last / (len(self.arrival_s) - 1) if last > 0.0 else 0.0
+            cycle_s = last + max(step, mean)
+            if cycle_s == 0.0:
                 raise ValueError(
                     f"replay file {self.path}: all requests came at one instant, so there is no "
                     "mean time between them; give cycle_s"
                 )
-            cycle_s = last + float(self.arrival_s[-1]) / (len(begin) - 1)
-            if step > 0.0:
-                cycle_s = (
-                    math.floor(last / step + 0.5) + math.ceil((cycle_s - last) / step)
-                ) * step
-        elif cycle_s < last + step or cycle_s <= last:
+        elif cycle_s <= last:
             raise ValueError(
-                f"cycle_s = {cycle_s:g}: must reach beyond the last request of {self.path}, at "
-                f"{last:g} s in steps of {step:g} s"
+                f"cycle_s = {cycle_s:g}: must be longer than the {last:g} s from the first request "
+                f"of {self.path} to the last"
             )
-        return replace(self, arrival_s=begin, quantum_s=step, cycle_s=cycle_s)
+        return replace(self, quantum_s=step, cycle_s=cycle_s)
+
+    @property
+    def spread_s(self) -> NDArray[np.float64]:
+        """How far after its recorded time each request may have come ``[R]``, seconds.
+
+        One step, but at most up to the next time that was recorded.
+        """
+        distinct, group = np.unique(self.arrival_s, return_inverse=True)
+        gaps = np.diff(np.append(distinct, self.cycle_s))
+        return np.minimum(gaps, self.quantum_s)[group]
 
     @property
     def rate_per_s(self) -> float:
@@ -93,20 +96,29 @@ class RecordedRequests:
         return len(self.arrival_s) / self.cycle_s
 
 
-def common_step(times_s: NDArray[np.float64]) -> float:
-    """Return the largest step of which all times are multiples.
+def recorded_step(times_s: NDArray[np.float64]) -> float:
+    """Return the step in which times were recorded.
+
+    Where most requests share their time with others and the times are evenly spaced (the middle
+    half of the gaps within 1 % of the median), that spacing: recorders that write in batches keep
+    their pace only roughly. Otherwise the largest step of which all times are multiples.
 
     Parameters
     ----------
     times_s : ndarray
-        Times in seconds.
+        Times in seconds from 0, never decreasing.
 
     Returns
     -------
     float
         Seconds; at least a microsecond, or 0 where times are finer than that or all the same.
     """
-    scaled = times_s * _MICROSECONDS
+    distinct = np.unique(times_s)
+    if 2 < len(distinct) < _SHARED * len(times_s):
+        low, middle, high = np.quantile(np.diff(distinct), (0.25, 0.5, 0.75))
+        if high - low <= _EVEN * middle:
+            return float(middle)
+    scaled = distinct * _MICROSECONDS
     whole = np.rint(scaled)
     if np.any(np.abs(scaled - whole) > 1e-3):
         return 0.0

@@ -19,11 +19,11 @@ class ReplayTable(NamedTuple):
     """A replayed trace of R requests as plain arrays; R = 0 where there is none."""
 
     cycle_s: float  # recorded time from one start of the file to the next
-    quantum_s: float  # step of the recorded times
     keep: float  # share of the requests that is kept
     repeats: bool
     random_start: bool
-    begin_s: NDArray[np.float64]  # [R] steps in which the requests arrived, from 0
+    begin_s: NDArray[np.float64]  # [R] recorded times, from 0
+    spread_s: NDArray[np.float64]  # [R] how much later the requests may have come
     type: NDArray[np.int64]  # [R]
     input_tokens: NDArray[np.int64]  # [R]
     output_tokens: NDArray[np.int64]  # [R]
@@ -47,17 +47,18 @@ def replay_table(scenario: "Scenario") -> ReplayTable:
             recorded = item.recorded
             return ReplayTable(
                 recorded.cycle_s,
-                recorded.quantum_s,
                 item.keep,
                 item.repeat,
                 item.random_start,
                 recorded.arrival_s.copy(),
+                recorded.spread_s,
                 type_index(scenario.type_names, recorded),
                 recorded.input_tokens.copy(),
                 recorded.output_tokens.copy(),
             )
     none = np.empty(0, dtype=np.int64)
-    return ReplayTable(1.0, 0.0, 1.0, False, False, np.empty(0), none, none.copy(), none.copy())
+    times = np.empty(0)
+    return ReplayTable(1.0, 1.0, False, False, times, times.copy(), none, none.copy(), none.copy())
 
 
 def check_replay(scenario: "Scenario") -> None:

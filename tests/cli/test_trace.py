@@ -48,6 +48,16 @@ def test_scenario_writes_what_it_reports(mooncake, tmp_path, capsys, suffix):
     assert [path.name for path in output.parent.iterdir()] == [output.name]
 
 
+def test_replay_writes_a_second_file(mooncake, tmp_path, capsys):
+    output = tmp_path / "my.yaml"
+    options = ["--types", "16", "--replay"]
+    assert main(["trace", "scenario", str(mooncake), "-o", str(output), *options]) == 0
+    shown = capsys.readouterr().out
+    assert "my.requests.csv.gz" in shown[shown.index("Wrote") :]
+    assert "replayed from my.requests.csv.gz" in shown
+    assert len(Scenario.from_yaml(output).compile().replay.begin_s) == 300
+
+
 def test_warnings_are_shown(mooncake, tmp_path, capsys):
     scenario(mooncake, output=tmp_path / "my.yaml", options=BuildOptions(rate_per_node=100.0))
     assert "Warning: Unstable" in capsys.readouterr().out

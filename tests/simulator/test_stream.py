@@ -5,26 +5,12 @@ import pytest
 from scipy import stats
 
 from edgegym.simulator import Fleet
-from edgegym.simulator.columns import NEXT_BLOCK, NUM_REQUESTS
-from edgegym.simulator.intensity import load_at, write_family_shares
+from edgegym.simulator.intensity import load_at, load_bound_at, write_family_shares
 from edgegym.simulator.state import allocate
 from edgegym.simulator.stream import RequestStream
 from edgegym.world import preset, presets
 from tests.simulator.fleets import scenario
-
-
-def requests(world, seed, blocks, first=0):
-    """Return time, x, y, mark and type of all requests of some blocks, ``[5, n]``."""
-    stream = RequestStream(world, seed)
-    state = allocate(world)
-    state.scalars[0, NEXT_BLOCK] = first
-    parts = []
-    for _ in range(blocks):
-        state = stream.fill(state, 0)
-        count = state.scalars[0, NUM_REQUESTS]
-        names = ("request_time_s", "request_x_km", "request_y_km", "request_mark", "request_type")
-        parts.append(np.array([getattr(state, name)[0, :count] for name in names]))
-    return np.concatenate(parts, axis=1)
+from tests.simulator.requests import FIELDS, requests, requests_and_lengths
 
 
 @pytest.mark.twin
@@ -74,6 +60,19 @@ def modulated(*modulations, periodic=True):
     return scenario(
         demand={"rate_per_node": 1.0, "modulations": list(modulations)},
         region={"width_km": 10.0, "height_km": 10.0, "periodic": periodic},
+    ).compile()
+
+
+def tokens_world(output, output_tokens=None):
+    """Return the world of decoding at 20 ms a token."""
+    base = scenario()
+    types = [item.model_dump(exclude_none=True) for item in base.request_types]
+    for item in types:
+        item["output_tokens"] = output_tokens or item["output_tokens"]
+    hardware = base.hardware.model_dump(exclude_none=True)
+    hardware["decode"] = {"kind": "tpot", "tpot_s": {1: 0.02}, "batch": 1}
+    return scenario(
+        request_types=types, hardware=hardware, service={"kind": "tokens", "output": output}
     ).compile()
 
 
@@ -191,9 +190,104 @@ def test_moves_and_slicing_do_not_change_the_requests():
     assert moved.state.holding.tolist() != still.state.holding.tolist()
     np.testing.assert_array_equal(total.nearest_demand, whole.nearest_demand)
     np.testing.assert_array_equal(total.family_arrivals, whole.family_arrivals)
-    for name in ("request_time_s", "request_x_km", "request_y_km", "request_mark", "request_type"):
+    for name in FIELDS:
         np.testing.assert_array_equal(getattr(still.state, name), getattr(moved.state, name))
 
 
+@pytest.mark.parametrize("periodic", [True, False])
+def test_the_phase_of_the_day_may_depend_on_the_place(periodic):
+    """Counts by place and time of day against the exact integral; means per place stay."""
+    swing = {
+        "kind": "diurnal",
+        "amplitude": 0.9,
+        "period_s": 500.0,
+        "phase": 0.1,
+        "phase_turns_per_km": 0.08,
+    }
+    world = modulated(swing, periodic=periodic)
+    time, x, *_ = requests(world, 1, 60)
+    periods = int(time[-1] // 500.0)
+    inside = time < periods * 500.0
+    counts, turns, places = np.histogram2d(
+        (time[inside] % 500.0) / 500.0, x[inside], bins=(10, 5), range=((0, 1), (0, 10))
+    )
+
+    def second_integral(turn, place):
+        """Return F with d²F / dt dx = 1 + 0.9 sin(2π (t + 0.1 + 0.08 x))."""
+        angle = 2 * np.pi * (turn + 0.1 + 0.08 * place)
+        return turn * place - 0.9 * np.sin(angle) / (4 * np.pi**2 * 0.08)
+
+    corners = second_integral(turns[:, None], places[None, :])
+    integral = np.diff(np.diff(corners, axis=0), axis=1)
+    expected = world.base_rate_per_s * 500.0 * periods / 10.0 * integral
+    assert stats.chi2(counts.size).sf(((counts - expected) ** 2 / expected).sum()) > 1e-3
+    # Integrated over whole periods every place has the same number, whatever its phase.
+    np.testing.assert_allclose(expected.sum(axis=0), expected.sum() / 5)
+
+
+def test_gaussian_places_are_thinned_where_they_end_up():
+    """A day that stands still and is dark at the spot leaves its requests out."""
+    spot = {
+        "kind": "hotspot",
+        "concentration": 1.0,
+        "sigma_km": 0.3,
+        "orbit_radius_km": 0.0,
+        "period_s": 1e9,
+    }
+    swing = {
+        "kind": "diurnal",
+        "amplitude": 1.0,
+        "period_s": 1e9,
+        "phase": 0.0,
+        "phase_turns_per_km": 0.15,  # -1 at x = 5 km
+    }
+    for periodic in (True, False):
+        world = modulated(spot, swing, periodic=periodic)
+        time, x, *_ = requests(world, 1, 40)
+        # 1 + sin(2π 0.15 x) near 5 km is (0.3 π d)² / 2, over a Gaussian of 0.3 km.
+        expected = world.base_rate_per_s * (1.0 - np.exp(-((0.3 * np.pi * 0.3) ** 2) / 2))
+        duration = 40 * RequestStream(world, 1).block_s
+        assert abs(len(time) - expected * duration) < 4 * np.sqrt(expected * duration)
+        assert np.abs(x - 5.0).std() > 0.15
+
+
+def test_output_lengths_are_those_of_the_types_or_geometric():
+    fixed, exact = requests_and_lengths(tokens_world("fixed"), 3, 5)
+    random, lengths = requests_and_lengths(tokens_world("geometric"), 3, 5)
+    # The lengths come from a stream of their own: nothing else changes.
+    np.testing.assert_array_equal(fixed, random)
+    kind = fixed[4].astype(int)
+    np.testing.assert_array_equal(exact[0], np.array([1000, 600])[kind])
+    np.testing.assert_array_equal(exact[1], np.array([10, 20])[kind])
+    np.testing.assert_array_equal(lengths[0], exact[0])
+    for index, mean in ((0, 10.0), (1, 20.0)):
+        drawn = lengths[1, kind == index]
+        assert drawn.min() == 1
+        law = stats.geom(1.0 / mean)
+        assert abs(drawn.mean() - mean) < 4 * law.std() / np.sqrt(len(drawn))
+        edges = np.array([1, 3, 6, 10, 15, 25, 40])
+        counts = np.histogram(drawn, np.append(edges, 10**9))[0]
+        expected = len(drawn) * np.diff(np.append(law.cdf(edges - 1), 1.0))
+        assert stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-3
+
+
+def test_a_geometric_output_of_mean_one_is_one():
+    world = tokens_world("geometric", output_tokens=1)
+    assert (requests_and_lengths(world, 3, 1)[1][1] == 1).all()
+
+
+@pytest.mark.twin
+def test_filling_with_lengths_draws_the_same_requests():
+    world = tokens_world("geometric")
+    stream, first, second = RequestStream(world, 5), allocate(world), allocate(world)
+    first = stream.fill(first, 0)
+    second, lengths = stream.fill_with_lengths(second, 0)
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    assert lengths.input_tokens.dtype == lengths.output_tokens.dtype == np.int64
+
+
 def test_load_is_one_without_swings():
-    assert (getattr(load_at, "py_func", load_at))(np.empty((0, 3)), 12.0) == 1.0
+    plain = np.empty((0, 4))
+    assert getattr(load_at, "py_func", load_at)(plain, 12.0, 3.0) == 1.0
+    assert getattr(load_bound_at, "py_func", load_bound_at)(plain, 12.0) == 1.0

@@ -21,6 +21,7 @@ def types(vertex, share):
         input_tokens=np.full(len(vertex), 9000),
         output_tokens=np.full(len(vertex), 10),
         output_scv=0.0,
+        of_request=np.empty(0, dtype=np.int64),
     )
 
 
@@ -35,6 +36,7 @@ def test_types_by_prefix_then_by_length():
     np.testing.assert_array_equal(found.input_tokens, [150, 10_000, 30_000, 5000])
     np.testing.assert_array_equal(found.output_tokens, [1, 10, 30, 3])
     np.testing.assert_allclose(found.share, np.array([2, 1, 1, 2]) / 6)
+    np.testing.assert_array_equal(found.of_request, [0, 0, 1, 2, 3, 3])
     # Within types only 2 and 4 differ: variance 1 for two of six, over the mean squares.
     assert found.output_scv == pytest.approx((2 * 1) / (0 + 100 + 900 + 2 * 9))
 

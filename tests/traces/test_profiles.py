@@ -19,6 +19,7 @@ def demand(parent, depth, vertex, share):
             input_tokens=np.full(len(vertex), 5000),
             output_tokens=np.full(len(vertex), 10),
             output_scv=0.0,
+            of_request=np.empty(0, dtype=np.int64),
         ),
         Hardware(
             memory_bytes=1,

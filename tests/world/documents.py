@@ -66,7 +66,16 @@ def _duration() -> st.SearchStrategy[float]:
 _MODULATIONS = {
     "diurnal": st.fixed_dictionaries(
         {"kind": st.just("diurnal"), "amplitude": st.floats(0.01, 1), "period_s": _duration()},
-        optional={"phase": st.floats(-1, 1)},
+        optional={"phase": st.floats(-1, 1), "phase_turns_per_km": st.floats(-1, 1)},
+    ),
+    "mmpp": st.fixed_dictionaries(
+        {
+            "kind": st.just("mmpp"),
+            "burst_level": st.floats(1.01, 2),
+            "burst_s": st.floats(1e-3, 10),
+            "calm_s": st.floats(10, 100),
+        },
+        optional={"families": st.just(["f0"])},
     ),
     "drift": st.fixed_dictionaries(
         {"kind": st.just("drift"), "zipf_exponent": st.floats(0, 3), "period_s": _duration()},
@@ -124,6 +133,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
             item["path"] = path
         if draw(st.booleans()):
             item["ttft_target_s"] = draw(_positive())
+        if draw(st.booleans()):
+            item["xi_factor"] = draw(_positive())
         types.append(item)
     profiles = [{"name": "none"}]
     for number in range(draw(st.integers(0, 3))):

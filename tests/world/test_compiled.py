@@ -65,9 +65,33 @@ def test_hotspot_members_are_numbered_in_order():
 
 def test_a_random_phase_is_not_a_number_and_a_stated_one_is_kept():
     swing = {"kind": "diurnal", "amplitude": 0.5, "period_s": 60.0}
-    both = [swing, swing | {"phase": 0.25}]
+    both = [swing, swing | {"phase": 0.25, "phase_turns_per_km": 0.1}]
     world = Scenario(**changed("demand.modulations", both)).compile()
-    np.testing.assert_array_equal(world.diurnal, [[0.5, 60, np.nan, 0], [0.5, 60, 0.25, 0]])
+    np.testing.assert_array_equal(world.diurnal, [[0.5, 60, np.nan, 0], [0.5, 60, 0.25, 0.1]])
+
+
+def test_bursts_change_no_mean():
+    bursts = {"kind": "mmpp", "burst_level": 3.0, "burst_s": 2.0, "calm_s": 6.0}
+    both = [bursts, bursts | {"families": ["g"]}]
+    world = Scenario(**changed("demand.modulations", both)).compile()
+    np.testing.assert_allclose(world.mmpp, [[1 / 3, 3, 6, 2]] * 2)
+    np.testing.assert_array_equal(world.mmpp_member, [[True, True], [False, True]])
+    assert world.mean_rate_per_s == world.base_rate_per_s
+    np.testing.assert_allclose(world.family_share, [0.25, 0.75])
+
+
+def test_radio_latency_of_types():
+    plain = Scenario(**minimal()).compile()
+    np.testing.assert_array_equal(plain.type_xi_factor, [1.0, 1.0])
+    world = Scenario(**changed("request_types.1.xi_factor", 2.5)).compile()
+    np.testing.assert_array_equal(world.type_xi_factor, [1.0, 2.5])
+
+
+def test_output_lengths_are_random_where_the_service_says_so():
+    assert not Scenario(**minimal()).compile().output_geometric
+    document = changed("service", {"kind": "tokens", "output": "geometric"})
+    document["hardware"]["decode"] = {"kind": "tpot", "tpot_s": {1: 0.02}, "batch": 1}
+    assert Scenario(**document).compile().output_geometric
 
 
 def _check_world(scenario: Scenario) -> None:

@@ -191,6 +191,32 @@ REFUSED = [
         ],
         r"duration_s = 20.*: must not exceed interval_s = 10",
     ),
+    (
+        "demand.modulations",
+        [{"kind": "mmpp", "burst_level": 5, "burst_s": 1, "calm_s": 3}],
+        r"burst_level = 5: bursts take 0\.25 of the time, so it must be at most 4 for",
+    ),
+    (
+        "demand.modulations",
+        [{"kind": "mmpp", "burst_level": 1, "burst_s": 1, "calm_s": 3}],
+        r"burst_level = 1: .*greater than 1",
+    ),
+    (
+        "demand.modulations",
+        [{"kind": "trace", "path": "/nowhere/requests.csv"}],
+        r"^replay file /nowhere/requests\.csv: can't be read: No such file",
+    ),
+    (
+        "demand.modulations",
+        [{"kind": "trace", "path": ""}],
+        r"^demand\.modulations.*path = '': ",
+    ),
+    (
+        "demand.modulations",
+        [{"kind": "trace", "path": "x.csv", "repeat": False, "random_start": True}],
+        r"random_start = true: only for a trace that repeats",
+    ),
+    ("request_types.0.xi_factor", 0, r"^request_types\.long\.xi_factor = 0: "),
     ("routing", {"kind": "psychic"}, r"^routing.*psychic.*load_aware"),
     ("routing", {"kind": "nearest", "advertised_wait": "tier"}, r"advertised_wait: unknown key"),
     ("service", {"kind": "lognormal", "sigma": 0}, r"^service\.sigma = 0: "),
