@@ -51,6 +51,7 @@ def test_parameters_come_from_the_scenario():
         {
             "hardware.decode": {"kind": "tpot", "tpot_s": {1: 0.02, 9: 0.04}},
             "service": {"kind": "engine", "schedule": "chunked", "step_tokens": 64},
+            "backhaul.restore_bytes_per_s": 1e9,
             "backhaul.restore_slowdown": 1.5,
         }
     )
