@@ -131,6 +131,7 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
         station_class=full.node_class[b],
         work=core.nodes.work,
         origin=world.max_nodes if params.origin.exists else -1,
+        has_engine=params.life.has_engine,
         stations=stations,
     )
     catalogue = Catalogue(

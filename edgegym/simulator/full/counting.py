@@ -90,7 +90,8 @@ def count_first_token(desk: Desk, record: int) -> None:
         )
     )
     counters[HIT_TOKENS_COUNT] += num[record, HIT_TOKENS]
-    desk.work[station, PREFILL_TIME_TICKS] += prefill
+    if not desk.has_engine or station == desk.origin:
+        desk.work[station, PREFILL_TIME_TICKS] += prefill
     desk.window.histogram[histogram_bin(first - arrival)] += 1
     count_first(
         desk.counts,

@@ -40,6 +40,7 @@ class Desk(NamedTuple):
     station_class: Ints  # [M]
     work: Ints  # [M, NUM_NODE_WORK]
     origin: int  # station of the origin, -1 without one
+    has_engine: bool  # whose nodes count the time of their prefill servers themselves
     stations: int  # M
 
     COLUMNS = (("work", NUM_NODE_WORK), ("coefficients", 4))
