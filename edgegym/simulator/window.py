@@ -36,6 +36,7 @@ _NO_EXTRA = np.zeros(NUM_EXTRA, dtype=np.int64)
 _NO_HISTOGRAMS = np.zeros((0, HISTOGRAM_BINS), dtype=np.int64)
 _NO_HISTOGRAM = np.zeros(HISTOGRAM_BINS, dtype=np.int64)
 _NO_FAMILIES = np.zeros((0, NUM_FAMILY), dtype=np.int64)
+_NO_VERTICES = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +72,10 @@ class WindowStats(FullFigures):
     family_counts : ndarray
         ``[F, NUM_FAMILY]``, columns as in :mod:`edgegym.simulator.full.counts`; ``[0, NUM_FAMILY]``
         in the fast loop.
+    hit_vertices : ndarray
+        ``[D + 1]`` first tokens by how many vertices of their prefix were not computed, D being the
+        longest path of a request type; ``[0]`` in the fast loop. What counts is what the station
+        really held when the request took its slot, or fetched for it.
     """
 
     ticks: int
@@ -86,6 +91,7 @@ class WindowStats(FullFigures):
     family_end_to_end: Ints = field(default_factory=lambda: _NO_HISTOGRAMS)
     hit_depth_histogram: Ints = field(default_factory=lambda: _NO_HISTOGRAM)
     family_counts: Ints = field(default_factory=lambda: _NO_FAMILIES)
+    hit_vertices: Ints = field(default_factory=lambda: _NO_VERTICES)
 
     @classmethod
     def of_window(cls, state: FleetState, b: int, ticks: int) -> "WindowStats":
@@ -137,6 +143,7 @@ class WindowStats(FullFigures):
             self.family_end_to_end + other.family_end_to_end,
             self.hit_depth_histogram + other.hit_depth_histogram,
             self.family_counts + other.family_counts,
+            self.hit_vertices + other.hit_vertices,
         )
 
     def __eq__(self, other: object) -> bool:

@@ -103,7 +103,7 @@ def allocate_full(
         seen_tokens=np.zeros((batch, stations if delayed else 0, types)),
         node_flows=NodeFlows(ints(nodes, NUM_NODE_FLOW)),
         faults=Faults(ints(nodes + 2, NUM_FAULT)),
-        counts=allocate_counts(world.num_families, batch),
+        counts=allocate_counts(world.num_families, int(params.path_length.max()), batch),
         log=allocate_log(records if logs else 0, batch),
         routing=allocate_routing(params.routing, stations, world.num_profiles, batch),
         timers=allocate_timers(stations, batch),

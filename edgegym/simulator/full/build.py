@@ -229,7 +229,10 @@ def begin_full(world: World, params: FullParams, state: FleetState, b: int, seed
     if full.engine.state.size:
         full.engine.state[b, :count, CLASS] = nodes.node_class
     rows = np.arange(count)
-    if not params.life.lru:
+    if params.life.lru:
+        # Nothing can be moved: no other profile fits.
+        state.slots[b][state.profile[b][:, None] != np.arange(world.num_profiles)] = 0
+    else:
         rows = nodes.node_class * world.classes.num_holdings + nodes.profile
         full.holders[b] = np.bincount(rows, minlength=full.holders.shape[1])
     state.holding[b, :count] = rows

@@ -1,7 +1,5 @@
 """What nodes hold changes: moves and refreshes begin, bytes arrive, contents expire."""
 
-import math
-
 import numpy as np
 
 from edgegym.jit import kernel
@@ -15,7 +13,7 @@ from edgegym.simulator.full.expiry import bytes_to_fetch, next_change_s
 from edgegym.simulator.full.fetching import fetch_arrived
 from edgegym.simulator.full.flows import FETCH, FLOW_BYTES, FLOW_ITEM, FLOW_KIND, MOVE, REFRESH
 from edgegym.simulator.full.lane import FullLane
-from edgegym.simulator.full.link import add_flow, bytes_left, cancel_flow, pop_flow
+from edgegym.simulator.full.link import add_flow, bytes_left, cancel_flow, extend_flow, pop_flow
 from edgegym.simulator.full.lru import lru_clear, lru_expire
 from edgegym.simulator.full.slots import fill_slots
 from edgegym.simulator.full.stations import hold, refresh_node
@@ -128,17 +126,20 @@ def _expire_at(fleet: FullLane, vertex: int, node: int, now: float) -> None:
         fleet.expiry_params, vertex, held, fleet.catalogue.profile[node], draining
     )
     left = fleet.expiry_params.left[held, vertex]
-    if size == 0 and left == held:
+    if size == 0:
         return
     count(fleet.desk.counts, REFRESH_BYTES, size)
-    kind, waiting = REFRESH, 0
-    if transfers.receiving[node]:
-        kind, waiting = fleet.node_flows.num[node, NODE_FLOW_KIND], transfers.bytes_total[node]
-        flow = fleet.node_flows.num[node, NODE_FLOW]
-        if flow >= 0:
-            waiting = math.ceil(bytes_left(fleet.link_params, fleet.link, now, flow))
-        drop_node_flow(fleet, node, now)
-    receive(fleet, node, base + left, waiting + size, kind, now)
+    if not transfers.receiving[node]:
+        receive(fleet, node, base + left, size, REFRESH, now)
+        return
+    hold(fleet, node, base + left)
+    refresh_node(fleet, node)
+    transfers.bytes_total[node] += size
+    flow = fleet.node_flows.num[node, NODE_FLOW]
+    if flow >= 0:
+        extend_flow(fleet.link_params, fleet.link, now, flow, size)
+        if not fleet.link_params.shared:
+            transfers.end_s[node] += size / fleet.link_params.bytes_per_s
 
 
 @helper

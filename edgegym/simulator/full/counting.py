@@ -36,6 +36,7 @@ from edgegym.simulator.columns import HIT_TOKENS as HIT_TOKENS_COUNT
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.columns import (
     END_S,
+    HIT_DEPTH,
     HIT_TOKENS,
     INPUT_TOKENS,
     LOST,
@@ -99,6 +100,7 @@ def count_first_token(desk: Desk, record: int) -> None:
         first - arrival,
         num[record, INPUT_TOKENS],
         num[record, HIT_TOKENS],
+        num[record, HIT_DEPTH],
         real[record, STALL_S],
         real[record, RESTORE_S],
         station == desk.origin,

@@ -50,6 +50,7 @@ class CountsState(NamedTuple):
     end_to_end: Ints  # [B, F, HISTOGRAM_BINS] of the completed requests
     hit_depth: Ints  # [B, HISTOGRAM_BINS] hit tokens of the first tokens
     families: Ints  # [B, F, NUM_FAMILY]
+    hit_vertices: Ints  # [B, D + 1] first tokens by how many vertices of their path were spared
 
 
 class Counts(NamedTuple):
@@ -60,15 +61,18 @@ class Counts(NamedTuple):
     end_to_end: Ints  # [F, HISTOGRAM_BINS]
     hit_depth: Ints  # [HISTOGRAM_BINS]
     families: Ints  # [F, NUM_FAMILY]
+    hit_vertices: Ints  # [D + 1]
 
 
-def allocate_counts(num_families: int, batch: int = 1) -> CountsState:
+def allocate_counts(num_families: int, longest_path: int, batch: int = 1) -> CountsState:
     """Return counters at zero.
 
     Parameters
     ----------
     num_families : int
         F.
+    longest_path : int
+        Vertices of the longest path, D.
     batch : int
         Number of fleets, B.
     """
@@ -78,6 +82,7 @@ def allocate_counts(num_families: int, batch: int = 1) -> CountsState:
         np.zeros((batch, num_families, HISTOGRAM_BINS), dtype=np.int64),
         np.zeros((batch, HISTOGRAM_BINS), dtype=np.int64),
         np.zeros((batch, num_families, NUM_FAMILY), dtype=np.int64),
+        np.zeros((batch, longest_path + 1), dtype=np.int64),
     )
 
 
@@ -94,6 +99,7 @@ def open_counts(counts: Counts) -> None:
     counts.end_to_end[:] = 0
     counts.hit_depth[:] = 0
     counts.families[:] = 0
+    counts.hit_vertices[:] = 0
 
 
 @inlined
@@ -115,6 +121,7 @@ def count_first(
     ttft_s: float,
     input_tokens: int,
     hit_tokens: int,
+    hit_vertices: int,
     stall_s: float,
     restore_s: float,
     at_origin: bool,
@@ -122,6 +129,7 @@ def count_first(
     """Count a first token, in the window that holds it."""
     counts.ttft[family, histogram_bin(ttft_s)] += 1
     counts.hit_depth[tokens_bin(hit_tokens)] += 1
+    counts.hit_vertices[hit_vertices] += 1
     counts.extra[FIRST_INPUT_TOKENS] += input_tokens
     counts.families[family, FAMILY_FIRST_TOKENS] += 1
     counts.families[family, FAMILY_INPUT_TOKENS] += input_tokens

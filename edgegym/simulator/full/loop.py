@@ -153,7 +153,8 @@ def _missing_room(fleet: FullLane, kind: int, item: int) -> int:
         return NEEDS_RECORDS
     if fleet.link.num[FLOWS] + flows > fleet.link.num[NUM_FLOWS]:
         return NEEDS_FLOWS
-    if fleet.life.lru and not lru_has_room(fleet.lru):
+    # All sequences of a station may end at once.
+    if fleet.life.lru and not lru_has_room(fleet.lru, fleet.life.most_active):
         return NEEDS_LEAVES
     if not has_log_room(fleet.desk.log, fleet.core.scalars[USED_RECORDS] + 1):
         return NEEDS_FLUSH

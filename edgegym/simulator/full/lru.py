@@ -35,7 +35,8 @@ NUM_LRU_STATION = 5
 # Columns of `num`.
 FREE_LEAF = 0  # head of the list of free private leaves, -1 when empty
 USED_LEAVES = 1  # private leaves from here on have never been used
-NUM_LRU = 2
+KEPT_LEAVES = 2  # private leaves of all stations
+NUM_LRU = 3
 
 _MOST_PIECES = 100_000_000
 _LEAVES_PER_STATION = 8
@@ -241,9 +242,9 @@ def _longer(array: NDArray[np.generic], more: int) -> NDArray[np.generic]:
 
 
 @inlined
-def lru_has_room(lru: LruState) -> bool:
-    """Return whether one more private leaf can be kept."""
-    return lru.num[FREE_LEAF] >= 0 or lru.num[USED_LEAVES] < lru.leaf_bytes.size
+def lru_has_room(lru: LruState, leaves: int) -> bool:
+    """Return whether so many more private leaves can be kept."""
+    return lru.num[KEPT_LEAVES] + leaves <= lru.leaf_bytes.size
 
 
 @inlined
@@ -299,13 +300,31 @@ def _drop_vertex(params: LruParams, lru: LruState, station: int, vertex: int) ->
 
 
 @inlined
+def _free_leaf(lru: LruState, leaf: int) -> None:
+    lru.newer[lru.present.size + leaf] = lru.num[FREE_LEAF]
+    lru.num[FREE_LEAF] = leaf
+    lru.num[KEPT_LEAVES] -= 1
+
+
+@inlined
+def _new_leaf(lru: LruState) -> int:
+    lru.num[KEPT_LEAVES] += 1
+    leaf = lru.num[FREE_LEAF]
+    if leaf >= 0:
+        lru.num[FREE_LEAF] = lru.newer[lru.present.size + leaf]
+        return leaf
+    leaf = lru.num[USED_LEAVES]
+    lru.num[USED_LEAVES] = leaf + 1
+    return leaf
+
+
+@inlined
 def _drop_leaf(params: LruParams, lru: LruState, station: int, leaf: int) -> None:
     """Forget a private leaf."""
     piece = lru.present.size + leaf
     _unlink(lru, station, piece)
     lru.stations[station, USED_BYTES] -= lru.leaf_bytes[leaf]
-    lru.newer[piece] = lru.num[FREE_LEAF]
-    lru.num[FREE_LEAF] = leaf
+    _free_leaf(lru, leaf)
 
 
 @helper
@@ -435,12 +454,7 @@ def lru_leave(
     if whole and length > 0:
         whole = bool(lru.present[station, params.path[request_type, length - 1]])
     if whole and rest_bytes > 0 and _make_room(params, lru, station, rest_bytes):
-        leaf = lru.num[FREE_LEAF]
-        if leaf >= 0:
-            lru.num[FREE_LEAF] = lru.newer[lru.present.size + leaf]
-        else:
-            leaf = lru.num[USED_LEAVES]
-            lru.num[USED_LEAVES] = leaf + 1
+        leaf = _new_leaf(lru)
         lru.leaf_bytes[leaf] = rest_bytes
         lru.stations[station, USED_BYTES] += rest_bytes
         _append(lru, station, lru.present.size + leaf)
@@ -472,8 +486,7 @@ def lru_clear(params: LruParams, lru: LruState, station: int) -> None:
     while piece >= 0:
         newer = lru.newer[piece]
         if piece >= lru.present.size:
-            lru.newer[piece] = lru.num[FREE_LEAF]
-            lru.num[FREE_LEAF] = piece - lru.present.size
+            _free_leaf(lru, piece - lru.present.size)
         piece = newer
     row[OLDEST] = row[NEWEST] = -1
     row[USED_BYTES] = row[PINNED_BYTES] = 0

@@ -33,7 +33,8 @@ def room(book, ending):
 
 @kernel
 def count_all(window, family, ttft_s, hit_tokens, at_origin):
-    counts.count_first(window, family, ttft_s, 1000, hit_tokens, 0.25, 0.5, at_origin)
+    vertices = 0 if hit_tokens == 0 else 3
+    counts.count_first(window, family, ttft_s, 1000, hit_tokens, vertices, 0.25, 0.5, at_origin)
     counts.count_completed(window, family, 2.0 * ttft_s, 10)
     counts.count(window, counts.REDIRECTED, 2)
 
@@ -139,7 +140,7 @@ def test_a_log_of_no_rows_takes_everything_and_keeps_nothing():
 
 
 def test_windows_of_the_full_loop_add_up():
-    state = counts.allocate_counts(num_families=2, batch=2)
+    state = counts.allocate_counts(num_families=2, longest_path=3, batch=2)
     window = counts.counts_lane(state, 1)
     for hit in (0, 0, 40, 900):
         count_all(window, 1, 0.75, hit, hit == 0)
@@ -159,6 +160,7 @@ def test_windows_of_the_full_loop_add_up():
     assert both.hit_token_share == 940 / 4000
     assert both.output_tokens_sum == 80
     assert both.family_counts.tolist() == [[0] * 7, [8, 8000, 1880, 4, 0, 0, 0]]
+    assert both.hit_vertices.tolist() == [4, 0, 0, 4]
     for quantile in (0.1, 0.5, 1.0):
         assert both.ttft_quantile_s(quantile, 1) == pytest.approx(0.75, rel=1 / 64)
         assert both.end_to_end_quantile_s(quantile) == pytest.approx(1.5, rel=1 / 64)

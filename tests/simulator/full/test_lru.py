@@ -45,7 +45,7 @@ def _act(params, lru, act, station, which, number, now):
         lru_expire(params, lru, which, now)
     elif act == CLEAR:
         lru_clear(params, lru, station)
-    return 0.0, int(lru_has_room(lru))
+    return 0.0, int(lru_has_room(lru, 1))
 
 
 def world(parents, sizes, paths, budget_bytes):
