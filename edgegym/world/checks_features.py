@@ -25,6 +25,7 @@ def check_features(scenario: "Scenario") -> None:
     """
     _check_service(scenario)
     _check_cache(scenario)
+    _check_layers(scenario)
     _check_origin(scenario)
     _check_outages(scenario)
 
@@ -65,6 +66,14 @@ def _check_cache(scenario: "Scenario") -> None:
         raise ValueError(
             f"fetch.controller = '{scenario.fetch.controller}': nodes with cache.kind = 'lru' "
             "compute what they miss; it must be 'never'"
+        )
+
+
+def _check_layers(scenario: "Scenario") -> None:
+    if scenario.backhaul.layers > 1 and isinstance(scenario.service, EngineService):
+        raise ValueError(
+            f"backhaul.layers = {scenario.backhaul.layers}: a prefill server works on one prompt "
+            "after the other and can't wait for layers; with service.kind = 'engine' it must be 1"
         )
 
 

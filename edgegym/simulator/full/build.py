@@ -18,6 +18,7 @@ from edgegym.simulator.full.faults import (
     next_toggle_s,
 )
 from edgegym.simulator.full.groups import Holdings
+from edgegym.simulator.full.joint import Reach
 from edgegym.simulator.full.lane import Catalogue, Desk, FullLane
 from edgegym.simulator.full.log import log_lane
 from edgegym.simulator.full.params import FullParams
@@ -89,6 +90,13 @@ def _routing(
         profile=state.profile[b],
         up=state.up[b],
         receiving=state.receiving[b],
+        reach=Reach(
+            params.fetch,
+            params.link,
+            map_arrays(lambda array: array[b], full.link),
+            holdings.hit_tokens,
+            holdings.holders,
+        ),
     )
 
 

@@ -164,7 +164,7 @@ def _describe(routing: Routing, ask: Ask, row: int, draw: float, now: float) -> 
     place = work[node, PLACE]
     squared = squared_km2(routing.area, place, ask.x_km, ask.y_km)
     hit = advertised_hit(routing, ask, place)
-    sight = sight_of(routing, ask, place, squared, hit)
+    sight = sight_of(routing, ask, place, squared, hit, now)
     table[row, PROFILE] = routing.profile[node]
     table[row, DISTANCE_SQUARED_KM2] = squared
     table[row, RADIO_S] = sight.radio_s

@@ -72,10 +72,10 @@ def _look(
         takes = is_open(routing, here, now)
         if only_open and not takes:
             continue
-        sight = sight_of(routing, ask, place, squared, hit)
+        sight = sight_of(routing, ask, place, squared, hit, now)
         value = score(kind, sight.radio_s, sight.prefill_s, sight.wait_s)
         if kind == LOAD_AWARE:
-            value += sight.fetch_s
+            value += sight.fetch_s + sight.imposed_s
             if routing.params.margin.used:
                 value += margin_s(routing, here, now)
         seconds = expected_s(sight)

@@ -57,7 +57,7 @@ from edgegym.simulator.full.columns import (
 from edgegym.simulator.full.counting import count_first_token, log_end
 from edgegym.simulator.full.counts import FAILURES, INTERRUPTED, REDISPATCHED, count
 from edgegym.simulator.full.engine import engine_drop
-from edgegym.simulator.full.fetching import drop_all_fetches, drop_fetch
+from edgegym.simulator.full.fetching import drop_fetch, drop_fetches
 from edgegym.simulator.full.flows import REFRESH
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.link import set_link_up
@@ -121,7 +121,7 @@ def strike(fleet: FullLane, item: int, now: float) -> None:
         count(fleet.desk.counts, FAILURES, 1)
         if component > fleet.life.num_nodes:
             set_link_up(fleet.link_params, fleet.link, now, False)
-            drop_all_fetches(fleet, now)
+            drop_fetches(fleet, -1, now)
         else:
             _fail_station(fleet, component, now)
     elif not fails and num[component, DOWN] == 0:
@@ -154,6 +154,7 @@ def _fail_station(fleet: FullLane, station: int, now: float) -> None:
             break
         last = fleet.desk.tasks.num[record, REQUEST]
         _lose(fleet, station, record, now)
+    drop_fetches(fleet, station, now)
     work[station, ON_RADIO] = 0
     work[station, REPORTED] = 0
     note_load(fleet.routing, station, now)

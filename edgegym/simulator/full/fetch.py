@@ -138,13 +138,10 @@ def missing_prefix(
 
 
 @inlined
-def hit_with_fetch(local_hit: float, local_then: float, fetched_hit: float) -> float:
-    """Return what a request hits when its fetch is in.
-
-    What was fetched continues what the station held when it was decided; without that (the station
-    has given it up since) it is of no use.
-    """
-    return max(local_hit, fetched_hit) if local_hit >= local_then else local_hit
+def whole_path_hit(params: FetchParams, request_type: int) -> float:
+    """Return the hit of a type whose whole path is held, tokens."""
+    steps = params.path_length[request_type]
+    return params.path_tokens[request_type, steps - 1] if steps > 0 else 0.0
 
 
 @inlined
@@ -256,15 +253,3 @@ def choose_fetch(
         late_anyway = age_s + compute_s > target_s
         fetch = fetch and (in_budget or late_anyway)
     return Choice(fetch, fetch_s, compute_s, imposed_s)
-
-
-@inlined
-def saving_s(params: FetchParams, choice: Choice) -> float:
-    """Return by how much a router that weighs jointly may lower a station's predicted cost.
-
-    So it compares fetching, computing, and sending the request to where its prefix is. The delay of
-    other flows counts as the request's own. Other controllers decide without their router.
-    """
-    if params.controller != JOINT or not choice.fetch:
-        return 0.0
-    return choice.compute_s - choice.fetch_s - choice.imposed_s

@@ -4,14 +4,16 @@ import numpy as np
 
 from edgegym.simulator.columns import (
     ARRIVAL_S,
+    HOLDS,
     IN_SLOTS,
     NODE,
-    QUEUED,
+    PLACE,
     REQUEST_S_BITS,
+    SITE_X_KM,
+    SITE_Y_KM,
     SLOTS,
     STATUS,
     TYPE,
-    USED_RECORDS,
     WAITING,
 )
 from edgegym.simulator.compiling import helper, inlined
@@ -36,13 +38,14 @@ from edgegym.simulator.full.fetch import (
     missing_prefix,
     restore_seconds,
 )
-from edgegym.simulator.full.flows import FETCH, FLOW_BEGIN_S
+from edgegym.simulator.full.flows import FETCH, FLOW_BEGIN_S, FLOW_ITEM, find_flow
 from edgegym.simulator.full.forecast import alone_s
 from edgegym.simulator.full.holding import local_hit
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.link import add_flow
 from edgegym.simulator.full.restoring import drop_fetch
 from edgegym.simulator.full.service import prefill_seconds
+from edgegym.simulator.full.sight import squared_km2
 from edgegym.simulator.full.slots import begin_service
 
 
@@ -52,6 +55,21 @@ def _slot_wait_s(fleet: FullLane, station: int) -> float:
     work = fleet.core.nodes.work
     ahead = work[station, WAITING] + work[station, IN_SLOTS] - work[station, SLOTS] + 1
     return max(0, ahead) * np.int64(work[station, REQUEST_S_BITS]).view(np.float64)
+
+
+@helper
+def _source_of(fleet: FullLane, station: int, request_type: int, hit_tokens: float) -> int:
+    """Return the nearest node that is up and holds so much of a type's prefix, else the origin."""
+    area, work = fleet.area, fleet.core.nodes.work
+    x = area.sites[work[station, PLACE], SITE_X_KM]
+    y = area.sites[work[station, PLACE], SITE_Y_KM]
+    source, least = fleet.desk.origin, np.inf
+    for node in range(area.num_nodes):
+        if fleet.holdings.hit_tokens[work[node, HOLDS], request_type] >= hit_tokens:
+            squared = squared_km2(area, work[node, PLACE], x, y)
+            if squared < least:
+                source, least = node, squared
+    return source
 
 
 @helper
@@ -70,8 +88,10 @@ def consider_fetch(fleet: FullLane, station: int, record: int, now: float) -> No
         params, fleet.holdings.hit_tokens, fleet.holdings.holders, request_type, origin_up
     )
     size, fetched = missing_prefix(params, request_type, float(local), best)
+    if size == 0:
+        return
     length = float(num[record, INPUT_TOKENS])
-    fetched = min(fetched, length - 1.0)
+    whole, fetched = fetched, min(fetched, length - 1.0)
     node_class = fleet.desk.station_class[station]
     choice = choose_fetch(
         params,
@@ -92,8 +112,9 @@ def consider_fetch(fleet: FullLane, station: int, record: int, now: float) -> No
     num[record, HIT_TOKENS] = int(fetched)
     num[record, FETCHED_BYTES] = size
     num[record, HIT_DEPTH] = _depth_of(fleet, request_type, fetched)
+    source = _source_of(fleet, station, request_type, whole)
     num[record, FLOW] = add_flow(
-        fleet.link_params, fleet.link, now, FETCH, record, -1, station, size
+        fleet.link_params, fleet.link, now, FETCH, record, source, station, size
     )
     count(fleet.desk.counts, FETCHES, 1)
 
@@ -123,12 +144,13 @@ def fetch_arrived(fleet: FullLane, flow: int, record: int, station: int, now: fl
 
 
 @helper
-def drop_all_fetches(fleet: FullLane, now: float) -> None:
-    """Give up all fetches, because the link is down."""
-    info, num = fleet.core.records.info, fleet.desk.tasks.num
-    for record in range(fleet.core.records.scalars[USED_RECORDS]):
-        status = info[record, STATUS]
-        if status in (QUEUED, STALLED) and num[record, FLOW] >= 0:
-            drop_fetch(fleet, record, now)
-            if status == STALLED:
-                begin_service(fleet, info[record, NODE], record, now)
+def drop_fetches(fleet: FullLane, source: int, now: float) -> None:
+    """Give up the fetches from a station, or all with -1: these requests compute instead."""
+    info, link = fleet.core.records.info, fleet.link
+    flow = find_flow(link, 0, FETCH, -1, source)
+    while flow >= 0:
+        record = link.flow[flow, FLOW_ITEM]
+        drop_fetch(fleet, record, now)
+        if info[record, STATUS] == STALLED:
+            begin_service(fleet, info[record, NODE], record, now)
+        flow = find_flow(link, flow + 1, FETCH, -1, source)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from edgegym.simulator.full.groups import Faults, OriginParams
+from edgegym.simulator.full.joint import Reach
 from edgegym.simulator.full.routing_columns import (
     FLIP_S,
     NOTED_TIER,
@@ -152,6 +153,7 @@ class Routing(NamedTuple):
     profile: Ints  # [N]
     up: Bools  # [N]
     receiving: Bools  # [N]
+    reach: Reach
 
     COLUMNS = ()
 

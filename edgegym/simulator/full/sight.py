@@ -14,6 +14,9 @@ from edgegym.simulator.columns import (
     SITE_Y_KM,
 )
 from edgegym.simulator.compiling import inlined
+from edgegym.simulator.full.columns import DOWN
+from edgegym.simulator.full.fetch import JOINT, whole_path_hit
+from edgegym.simulator.full.joint import joint_fetching
 from edgegym.simulator.full.random import uniform_of
 from edgegym.simulator.full.routing_groups import Ask, Routing
 from edgegym.simulator.full.service import origin_prefill_seconds, prefill_seconds
@@ -35,7 +38,8 @@ class Sight(NamedTuple):
     radio_s: float  # beyond the base latency; inf where the node is down
     prefill_s: float
     wait_s: float
-    fetch_s: float
+    fetch_s: float  # what a fetch changes in the time to the first token, at most 0
+    imposed_s: float  # and in that of others
 
 
 @inlined
@@ -70,12 +74,33 @@ def radio_s_of(routing: Routing, ask: Ask, squared: float) -> float:
 
 
 @inlined
-def sight_of(routing: Routing, ask: Ask, place: int, squared: float, hit: float) -> Sight:
+def sight_of(
+    routing: Routing, ask: Ask, place: int, squared: float, hit: float, now: float
+) -> Sight:
     """Return what the router sees of a node that can serve a request."""
     stock, sites = routing.stock, routing.area.sites
-    row = int(np.float64(sites[place, SITE_BITS]).view(np.int64)) >> HOLDS_SHIFT
-    prefill_s = prefill_seconds(stock.coefficients, stock.row_class[row], ask.input_tokens, hit)
-    return Sight(hit, radio_s_of(routing, ask, squared), prefill_s, sites[place, SITE_WAIT_S], 0.0)
+    bits = int(np.float64(sites[place, SITE_BITS]).view(np.int64))
+    node_class, node = stock.row_class[bits >> HOLDS_SHIFT], bits & NODE_MASK
+    prefill_s = prefill_seconds(stock.coefficients, node_class, ask.input_tokens, hit)
+    radio_s, wait_s = radio_s_of(routing, ask, squared), sites[place, SITE_WAIT_S]
+    if routing.reach.params.controller != JOINT:
+        return Sight(hit, radio_s, prefill_s, wait_s, 0.0, 0.0)
+    origin = routing.origin_station
+    fetching = joint_fetching(
+        routing.reach,
+        origin >= 0 and routing.faults.num[origin, DOWN] == 0,
+        stock.coefficients,
+        node_class,
+        node,
+        ask.type,
+        ask.input_tokens,
+        hit,
+        wait_s,
+        prefill_s,
+        routing.area.radio_base_s + radio_s,
+        now,
+    )
+    return Sight(hit, radio_s, prefill_s, wait_s, fetching.fetch_s, fetching.imposed_s)
 
 
 @inlined
@@ -86,12 +111,14 @@ def expected_s(sight: Sight) -> float:
 
 @inlined
 def least_prefill_s(routing: Routing, ask: Ask) -> float:
-    """Return the least prefill time of a request on any node that holds all it could."""
-    stock, least = routing.stock, np.inf
+    """Return the least prefill time of a request on any node that holds, or gets, all it could."""
+    stock, least, fetched_hit = routing.stock, np.inf, 0.0
+    if routing.reach.params.controller == JOINT:
+        fetched_hit = whole_path_hit(routing.reach.params, ask.type)
     for node_class in range(routing.params.num_classes):
         hit = stock.most_hit_tokens[node_class, ask.type]
         if hit >= 0.0:
-            hit = min(hit, ask.input_tokens)
+            hit = min(max(hit, fetched_hit), ask.input_tokens)
             prefill_s = prefill_seconds(stock.coefficients, node_class, ask.input_tokens, hit)
             least = min(least, prefill_s)
     return least

@@ -29,6 +29,7 @@ from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import LANDING, READY, SLOT_END, push_event, request_item
 from edgegym.simulator.full.columns import (
     END_S,
+    FETCHED_BYTES,
     FLOW,
     HIT_DEPTH,
     HIT_TOKENS,
@@ -47,6 +48,7 @@ from edgegym.simulator.full.columns import (
     TURNED_AWAY,
 )
 from edgegym.simulator.full.counting import close_request, count_first_token
+from edgegym.simulator.full.fetch import exposed_stall_s
 from edgegym.simulator.full.holding import local_hit, slot_seconds
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.lru import lru_pin
@@ -127,14 +129,19 @@ def begin_service(fleet: FullLane, station: int, record: int, now: float) -> Non
     core, tasks = fleet.core, fleet.desk.tasks
     info, times = core.records.info, core.records.time
     restore_s = tasks.real[record, RESTORE_S]
-    ready = now + restore_s
     prefill_s = prefill_seconds(
         fleet.desk.coefficients,
         fleet.desk.station_class[station],
         float(tasks.num[record, INPUT_TOKENS]),
         float(tasks.num[record, HIT_TOKENS]),
     )
-    tasks.real[record, STALL_S] = now - times[record, START_S]
+    stall_s, ready = now - times[record, START_S], now + restore_s
+    layers = fleet.link_params.layers
+    if layers > 1 and tasks.num[record, FETCHED_BYTES] > 0:
+        begin, start, busy_s = times[record, JOIN_S], times[record, START_S], restore_s + prefill_s
+        stall_s = exposed_stall_s(layers, begin, now, start, busy_s)
+        ready = start + stall_s + restore_s
+    tasks.real[record, STALL_S] = stall_s
     tasks.real[record, PREFILL_S] = prefill_s
     tasks.real[record, READY_S] = ready
     if fleet.life.has_engine and station != fleet.desk.origin:
@@ -147,7 +154,8 @@ def begin_service(fleet: FullLane, station: int, record: int, now: float) -> Non
             enter_engine(fleet, station, record, now)
         return
     first = ready + prefill_s
-    end = ready + slot_seconds(fleet, station, record, prefill_s)
+    # With layers, prefill may have begun before now.
+    end = max(now, ready + slot_seconds(fleet, station, record, prefill_s))
     times[record, FIRST_TOKEN_S] = first
     tasks.real[record, END_S] = end
     info[record, STATUS] = ACTIVE

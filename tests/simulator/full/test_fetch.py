@@ -20,10 +20,8 @@ from edgegym.simulator.full.fetch import (
     choose_fetch,
     exposed_stall_s,
     fetch_params,
-    hit_with_fetch,
     missing_prefix,
     restore_seconds,
-    saving_s,
 )
 from edgegym.simulator.full.flows import FETCH
 from edgegym.simulator.full.link import add_flow, allocate_link, set_link_up
@@ -53,13 +51,13 @@ def _choose(fetch, link_params, state, flows, size, wait, compute, fetched, age,
     if not up:
         set_link_up(link_params, link, 0.0, False)
     choice = choose_fetch(fetch, link_params, link, now, 0, 0, size, wait, compute, fetched, age)
-    return choice.fetch, choice.fetch_s, choice.compute_s, choice.imposed_s, saving_s(fetch, choice)
+    return choice.fetch, choice.fetch_s, choice.compute_s, choice.imposed_s
 
 
 def choose(
     fetch, link_params, *, size, flows=(), wait=0.0, compute, fetched, age=0.0, now=0.0, up=True
 ):
-    """Weigh a fetch; return whether, its time, that of computing, the delay imposed, the saving."""
+    """Weigh a fetch; return whether, its time, that of computing, and the delay imposed."""
     link = one_of(allocate_link(link_params, 3))
     flows = np.array(flows, dtype=np.int64)
     return _choose(fetch, link_params, link, flows, size, wait, compute, fetched, age, now, up)
@@ -132,7 +130,6 @@ def test_never_and_always():
     for kind, fetches in ((NEVER, False), (ALWAYS, True)):
         result = choose(controller(kind), LINK, size=9 * GB, compute=2.1, fetched=0.1)
         assert result[0] == fetches
-        assert result[4] == 0.0
     assert not choose(controller(ALWAYS), LINK, size=0, compute=2.0, fetched=2.0)[0]
     assert not choose(controller(ALWAYS), LINK, size=GB, compute=2.0, fetched=1.0, up=False)[0]
 
@@ -171,7 +168,7 @@ def test_independent_controllers_act_on_what_was_advertised():
     assert late[:2] == (False, pytest.approx(4.35))
     # The joint one knows at once: each of the three loses 1 s to it, and it waits as long for them.
     joint = choose(controller(JOINT), LINK, now=0.5, **busy)
-    assert joint == (False, pytest.approx(4.35), pytest.approx(3.1), pytest.approx(3.0), 0.0)
+    assert joint == (False, pytest.approx(4.35), pytest.approx(3.1), pytest.approx(3.0))
 
 
 @pytest.mark.twin
@@ -193,7 +190,6 @@ def test_joint_adds_the_delay_of_others(saved, fetches):
     )
     assert result[0] == fetches
     assert result[3] == pytest.approx(1.5)
-    assert result[4] == pytest.approx(0.01 if fetches else 0.0)
 
 
 @pytest.mark.twin
@@ -226,7 +222,7 @@ def test_externality_is_the_difference_of_two_simulations(sizes, size, access):
     before = [(0.0, ADD, 1, other) for other in sizes]
     without = play(link_params, before or [(0.0, ADD, 1, 1)]).ends[: len(sizes)]
     with_it = play(link_params, [*before, (0.0, ADD, 0, size)]).ends
-    _, fetch_s, _, imposed_s, saved_s = choose(
+    _, fetch_s, _, imposed_s = choose(
         controller(JOINT, target_s=1e9),
         link_params,
         flows=sizes,
@@ -236,7 +232,6 @@ def test_externality_is_the_difference_of_two_simulations(sizes, size, access):
     )
     assert imposed_s == pytest.approx((with_it[:-1] - without).sum(), rel=1e-9, abs=1e-9)
     assert fetch_s == pytest.approx(with_it[-1] + 1.0, rel=1e-12)
-    assert saved_s == pytest.approx(1e6 - fetch_s - imposed_s, rel=1e-12)
 
 
 @kernel
@@ -278,19 +273,11 @@ def test_layers_by_hand():
 
 
 @kernel
-def _arrived(local, then, fetched):
-    return hit_with_fetch(local, then, fetched)
-
-
-@kernel
 def _restore(link_params, size):
     return restore_seconds(link_params, size)
 
 
 @pytest.mark.twin
-def test_fetched_state_continues_what_the_node_held():
-    assert _arrived(400.0, 400.0, 800.0) == 800.0
-    assert _arrived(900.0, 400.0, 800.0) == 900.0
-    assert _arrived(0.0, 400.0, 800.0) == 0.0  # the first 400 tokens are gone
+def test_restoration_by_hand():
     assert _restore(LINK, 2 * GB) == 0.5
     assert _restore(params(1e9), 2 * GB) == 0.0
