@@ -34,7 +34,7 @@ from edgegym.simulator.events import (
 )
 from edgegym.simulator.full.carrying import end_flow, expire, let_flow, note_progress
 from edgegym.simulator.full.columns import LOST, TURNED_AWAY
-from edgegym.simulator.full.counting import settle
+from edgegym.simulator.full.counting import count_link, settle
 from edgegym.simulator.full.counts import open_counts
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN, engine_accrue, engine_fire
 from edgegym.simulator.full.faults import requests_at_risk, strike
@@ -131,6 +131,7 @@ def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> Non
 def _close_window(fleet: FullLane, until: float) -> None:
     core = fleet.core
     settle(fleet.desk, until)
+    count_link(fleet.desk.counts, fleet.link, until)
     for station in range(fleet.desk.stations):
         accrue_slots(core.nodes.work, station, until)
         if fleet.life.has_engine:
