@@ -8,6 +8,7 @@ from edgegym.simulator.accounting import release_record, ticks
 from edgegym.simulator.columns import (
     ACTIVE,
     ARRIVAL_S,
+    CAPACITY_TICKS,
     COLD_PREFILL_TICKS,
     COUNTED,
     DECIDED,
@@ -32,6 +33,7 @@ from edgegym.simulator.columns import (
     USED_RECORDS,
     WAIT_TICKS,
 )
+from edgegym.simulator.columns import BUSY_TICKS as NODE_BUSY_TICKS
 from edgegym.simulator.columns import HIT_TOKENS as HIT_TOKENS_COUNT
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.columns import (
@@ -49,6 +51,8 @@ from edgegym.simulator.full.counts import (
     FAMILY_FETCHED_BYTES,
     LINK_BUSY_TICKS,
     LINK_BYTES,
+    ORIGIN_BUSY_TICKS,
+    ORIGIN_CAPACITY_TICKS,
     Counts,
     count,
     count_completed,
@@ -168,6 +172,14 @@ def settle(desk: Desk, until: float) -> None:
                 close_request(desk, record)
         elif times[record, ARRIVAL_S] + desk.types.target_s[indices[record, TYPE]] <= until:
             count_decision(desk, record, False)
+
+
+@helper
+def count_origin(desk: Desk) -> None:
+    """Write into the window how busy the origin was, once its slot time has been added."""
+    if desk.origin >= 0:
+        count(desk.counts, ORIGIN_BUSY_TICKS, desk.work[desk.origin, NODE_BUSY_TICKS])
+        count(desk.counts, ORIGIN_CAPACITY_TICKS, desk.work[desk.origin, CAPACITY_TICKS])
 
 
 @helper

@@ -34,7 +34,7 @@ from edgegym.simulator.events import (
 )
 from edgegym.simulator.full.carrying import end_flow, expire, let_flow, note_progress
 from edgegym.simulator.full.columns import LOST, TURNED_AWAY
-from edgegym.simulator.full.counting import count_link, settle
+from edgegym.simulator.full.counting import count_link, count_origin, settle
 from edgegym.simulator.full.counts import open_counts
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN, engine_accrue, engine_fire
 from edgegym.simulator.full.faults import requests_at_risk, strike
@@ -136,6 +136,7 @@ def _close_window(fleet: FullLane, until: float) -> None:
         accrue_slots(core.nodes.work, station, until)
         if fleet.life.has_engine:
             engine_accrue(fleet.engine, core.nodes.work, station, until)
+    count_origin(fleet.desk)
     note_progress(fleet, until)
     fleet.now_s[0] = until
     core.scalars[WINDOW_OPEN] = 0
