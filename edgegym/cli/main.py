@@ -14,6 +14,7 @@ OK, BAD_INPUT, INTERRUPTED = 0, 2, 130
 _EXAMPLES = """\
 examples:
   edgegym scenarios show moving-hotspot
+  edgegym simulate --scenario paper --router nearest --hours 1 --records requests.parquet
   edgegym solve --scenario paper --set demand.request_intensity=4
   edgegym compare --scenario toy --policy static uniform analytic --seeds 3 -o result
   edgegym render --scenario moving-hotspot --policy analytic_local -o fleet.gif
@@ -37,6 +38,9 @@ class Command:
 
 COMMANDS = {
     "scenarios": Command("scenarios", ("list_", "show"), "list the built-in worlds, or print one"),
+    "simulate": Command(
+        "simulate", ("simulate",), "let a fleet serve traffic, and say how it fared"
+    ),
     "solve": Command("solve", ("solve",), "solve the analytic model of a scenario"),
     "compare": Command("compare", ("compare",), "let policies serve the same requests"),
     "render": Command("render", ("render",), "animate a policy at work"),

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgegym.simulator import Fleet
-from edgegym.simulator.full.flows import BUSY_TICKS, FLOW_TICKS
-from edgegym.simulator.full.sharing import link_params
-from edgegym.simulator.full.transfers import imposed_delays_s
-from edgegym.simulator.records import ArraySink, RecordTable
+from edgegym.simulator.records import ArraySink
 from edgegym.simulator.state import TICKS_PER_S
 from edgegym.world.scenario import Scenario
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from edgegym.figures import (
+    calibration,
     fallback,
     fig03,
     fig04,
@@ -31,6 +32,7 @@ FIGURES: tuple[Figure, ...] = (
     fig12.FIGURE,
     fleet.FIGURE,
     fallback.FIGURE,
+    calibration.FIGURE,
 )
 """The paper's figures (1 and 2 are sketches, 13 a diagram of an architecture), then the studies."""
 

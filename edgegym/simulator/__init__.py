@@ -1,8 +1,31 @@
 """The discrete-event simulation of a fleet: the ground truth of every environment."""
 
+from edgegym.simulator.calibration import calibrate, sample_rejected_paths
+from edgegym.simulator.counterfactual import (
+    Counterfactual,
+    replay_counterfactual,
+    replay_counterfactuals,
+)
 from edgegym.simulator.fleet import Fleet
 from edgegym.simulator.moves import IllegalMove
+from edgegym.simulator.record_files import NpzSink, ParquetSink, read_records
+from edgegym.simulator.records import ArraySink, RecordTable
 from edgegym.simulator.state import FleetState
 from edgegym.simulator.window import WindowStats
 
-__all__ = ["Fleet", "FleetState", "IllegalMove", "WindowStats"]
+__all__ = [
+    "ArraySink",
+    "Counterfactual",
+    "Fleet",
+    "FleetState",
+    "IllegalMove",
+    "NpzSink",
+    "ParquetSink",
+    "RecordTable",
+    "WindowStats",
+    "calibrate",
+    "read_records",
+    "replay_counterfactual",
+    "replay_counterfactuals",
+    "sample_rejected_paths",
+]

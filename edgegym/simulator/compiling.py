@@ -8,6 +8,7 @@ inlined; for tuples of fifty arrays that costs more than the simulation. Inside 
 keeps the arrays alive, so its helpers can work on bare views.
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -167,7 +168,9 @@ class Lent(types.Type):
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
-        super().__init__(name=f"Lent({kind})")
+        # The tuple's own name has thousands of characters, and stands in the name of every helper.
+        digest = hashlib.sha256(kind.name.encode()).hexdigest()[:16]
+        super().__init__(name=f"Lent({digest})")
 
     def field(self, name: str) -> Any:
         """Return the type of an attribute, None if there is none."""

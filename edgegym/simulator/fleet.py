@@ -8,12 +8,13 @@ from numpy.typing import ArrayLike
 
 from edgegym.simulator.backhaul import bucket_level
 from edgegym.simulator.checking import check_state
+from edgegym.simulator.full.columns import FORCED_REQUEST, FORCED_STATION
 from edgegym.simulator.full.log import take_rows
 from edgegym.simulator.full.loop import NEEDS_FLUSH
 from edgegym.simulator.full.user_router import UserRouter
 from edgegym.simulator.loops import FastLoop, FullLoop, event_loop
 from edgegym.simulator.moves import IllegalMove, charge_move, legal_moves, why_illegal
-from edgegym.simulator.records import RecordSink
+from edgegym.simulator.records import ORIGIN, RecordSink
 from edgegym.simulator.state import Bools, FleetState, copy_state, to_ticks
 from edgegym.simulator.step import DONE, NEEDS_BLOCK
 from edgegym.simulator.stream import RequestStream
@@ -43,6 +44,9 @@ class Fleet:
         Receives a row for each request that ends; see :mod:`edgegym.simulator.records`.
     router : UserRouter, optional
         A routing rule of the user's own, which takes the place of the scenario's.
+    full : bool
+        Whether to run the full event loop even where the fast one would do: the same to the bit,
+        slower, and its windows know more (quantiles by family, end-to-end times, hit depths).
 
     Raises
     ------
@@ -61,6 +65,7 @@ class Fleet:
         *,
         records: RecordSink | None = None,
         router: UserRouter | None = None,
+        full: bool = False,
     ) -> None:
         if not isinstance(scenario, Scenario):
             raise TypeError(f"scenario = {scenario!r}: must be a Scenario, as preset() returns")
@@ -72,7 +77,7 @@ class Fleet:
         self._router = router
         if records is not None:
             records.begin(scenario)
-        self._loop: FastLoop | FullLoop = event_loop(scenario, router, records is not None)
+        self._loop: FastLoop | FullLoop = event_loop(scenario, router, records is not None, full)
         state = self._loop.allocate(1)
         state.tier_wait_s[0] = checked_tier_wait(self._world, tier_wait_s)
         self._loop.begin(state, 0, seed)
@@ -161,6 +166,36 @@ class Fleet:
             if self._records is not None:
                 self._records.write(self.seed, *rows)
 
+    def force(self, request: int, node: int) -> None:
+        """Give one request its place: where it goes when it is made, whatever the router says.
+
+        Parameters
+        ----------
+        request : int
+            Position in the request stream, from 0. A later call replaces an earlier one.
+        node : int
+            Index of a node, -1 to reject it, -2 for the origin.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node, no origin, or the fleet runs on the fast loop.
+        """
+        full = self._state.full
+        if full is None:
+            raise ValueError("force: only with the full event loop, Fleet(..., full=True)")
+        request = _checked_number("request", request, 0)
+        station = _checked_number("node", node, ORIGIN)
+        if station == ORIGIN:
+            if self._scenario.origin is None:
+                raise ValueError("node = -2: the scenario has no origin")
+            station = self._world.max_nodes
+        elif station >= self._state.node_count[0]:
+            last = self._state.node_count[0] - 1
+            raise ValueError(f"node = {node}: must be one of 0..{last}, -1 or -2")
+        full.scalars[0, FORCED_REQUEST] = request
+        full.scalars[0, FORCED_STATION] = station
+
     def start_move(self, node: int, profile: int) -> None:
         """Start to give a node another profile.
 
@@ -221,11 +256,26 @@ class Fleet:
             self._stream = RequestStream(self._world, int(adopted.seed[0]))
         self._adopt(adopted)
 
-    def fork(self) -> "Fleet":
-        """Return a fleet that continues from here by itself, without records."""
+    def fork(self, records: RecordSink | None = None) -> "Fleet":
+        """Return a fleet that continues from here by itself.
+
+        Parameters
+        ----------
+        records : RecordSink, optional
+            Receives the records of the fork, if this fleet has records too; else it has none.
+
+        Raises
+        ------
+        ValueError
+            If records are asked for and this fleet has none.
+        """
+        if records is not None:
+            if self._state.full is None or not self._state.full.log.real.size:
+                raise ValueError("records: the fleet that is forked must have records too")
+            records.begin(self._scenario)
         fleet = Fleet.__new__(Fleet)
         fleet._scenario, fleet._world, fleet._stream = self._scenario, self._world, self._stream
-        fleet._loop, fleet._router, fleet._records = self._loop, self._router, None
+        fleet._loop, fleet._router, fleet._records = self._loop, self._router, records
         fleet._adopt(copy_state(self._state))
         return fleet
 
@@ -252,7 +302,8 @@ class Fleet:
         self._scenario = pickled["scenario"]
         self._world = self._scenario.compile()
         self._router, self._records = pickled["router"], None
-        self._loop = event_loop(self._scenario, self._router, pickled["logs"])
+        full = pickled["state"].full is not None
+        self._loop = event_loop(self._scenario, self._router, pickled["logs"], full)
         self._adopt(pickled["state"])
         self._loop.resolve(self._lane)
         self._stream = RequestStream(self._world, self.seed)
@@ -285,6 +336,12 @@ def _checked_span(world: World, begin_s: float, seconds: float) -> float:
 def _checked_index(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise IllegalMove(f"{name} = {value!r}: must be an integer")
+    return int(value)
+
+
+def _checked_number(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} = {value!r}: must be an integer, at least {least}")
     return int(value)
 
 

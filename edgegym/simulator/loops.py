@@ -178,7 +178,7 @@ class FullLoop:
 
 
 def event_loop(
-    scenario: Scenario, router: UserRouter | None = None, logs: bool = False
+    scenario: Scenario, router: UserRouter | None = None, logs: bool = False, full: bool = False
 ) -> FastLoop | FullLoop:
     """Return the loop for a scenario: the fast one wherever that can do it.
 
@@ -190,8 +190,10 @@ def event_loop(
         Takes the place of the scenario's routing rule; needs the full loop.
     logs : bool
         Whether requests are logged; needs the full loop.
+    full : bool
+        Whether the full loop is wanted anyway, for what only it counts.
     """
     world = scenario.compile()
-    if scenario.needs_full or router is not None or logs:
+    if scenario.needs_full or router is not None or logs or full:
         return FullLoop(world, full_params(scenario, world, router), logs)
     return FastLoop(world)

@@ -305,18 +305,26 @@ class ArraySink(RecordSink):
     def __init__(self) -> None:
         super().__init__()
         self._parts: list[dict[str, NDArray[Any]]] = []
+        self._rows = 0
+
+    @property
+    def num_rows(self) -> int:
+        """Number of requests recorded so far."""
+        return self._rows
 
     def _open(self, scenario: Scenario) -> None:
         """Nothing to open."""
 
     def _take(self, columns: dict[str, NDArray[Any]]) -> None:
         self._parts.append(columns)
+        self._rows += len(columns["request"])
 
     def _finish(self) -> None:
         """Nothing to finish: the table stays."""
 
     def _drop(self) -> None:
         self._parts.clear()
+        self._rows = 0
 
     def table(self) -> RecordTable:
         """Return what was recorded so far.

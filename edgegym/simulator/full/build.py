@@ -4,7 +4,7 @@ import numpy as np
 
 from edgegym.jit import kernel
 from edgegym.simulator.columns import REQUEST_S_BITS, SITE_BITS, SITE_X_KM, SLOTS
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.events import CATALOGUE, EXPIRY, FAULT, TELEMETRY, push_event
 from edgegym.simulator.full.allocate import FullState, num_stations, set_keys
 from edgegym.simulator.full.counts import counts_lane
@@ -185,7 +185,7 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
 @kernel
 def _begin(lane: FullLane) -> None:
     """Bring what follows from the nodes up to date, and schedule what comes by itself."""
-    fleet = borrow(lane)
+    fleet = lend(lane)
     core, queue = fleet.core, fleet.core.queue
     for node in range(fleet.area.num_nodes):
         refresh_node(fleet, node)

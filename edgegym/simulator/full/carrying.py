@@ -5,7 +5,7 @@ import numpy as np
 from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots
 from edgegym.simulator.columns import DRAINING, HOLDS, IN_SLOTS, NODE, SLOTS
-from edgegym.simulator.compiling import borrow, helper
+from edgegym.simulator.compiling import helper, lend
 from edgegym.simulator.events import EXPIRY, push_event
 from edgegym.simulator.full.columns import NODE_FLOW, NODE_FLOW_KIND
 from edgegym.simulator.full.counts import REFRESH_BYTES, count
@@ -175,7 +175,7 @@ def change_profile(lane: FullLane, node: int, profile: int, kept: int, missing_b
     missing_bytes : int
         Bytes that only the new profile has.
     """
-    fleet = borrow(lane)
+    fleet = lend(lane)
     fleet.catalogue.profile[node] = profile
     row = fleet.holdings.node_class[node] * fleet.holdings.num_holdings
     row += kept if missing_bytes > 0 else profile

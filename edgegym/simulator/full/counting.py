@@ -8,6 +8,7 @@ from edgegym.simulator.accounting import release_record, ticks
 from edgegym.simulator.columns import (
     ACTIVE,
     ARRIVAL_S,
+    CAPACITY_TICKS,
     COLD_PREFILL_TICKS,
     COUNTED,
     DECIDED,
@@ -32,10 +33,12 @@ from edgegym.simulator.columns import (
     USED_RECORDS,
     WAIT_TICKS,
 )
+from edgegym.simulator.columns import BUSY_TICKS as NODE_BUSY_TICKS
 from edgegym.simulator.columns import HIT_TOKENS as HIT_TOKENS_COUNT
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.columns import (
     END_S,
+    FETCHED_BYTES,
     HIT_DEPTH,
     HIT_TOKENS,
     INPUT_TOKENS,
@@ -45,8 +48,27 @@ from edgegym.simulator.full.columns import (
     SERVER_WAIT_S,
     STALL_S,
 )
-from edgegym.simulator.full.counts import count_completed, count_first
+from edgegym.simulator.full.counts import (
+    FAMILY_FETCHED_BYTES,
+    LINK_BUSY_TICKS,
+    LINK_BYTES,
+    ORIGIN_BUSY_TICKS,
+    ORIGIN_CAPACITY_TICKS,
+    Counts,
+    count,
+    count_completed,
+    count_first,
+    count_of_family,
+)
+from edgegym.simulator.full.flows import (
+    ABANDONED_BYTES,
+    BUSY_TICKS,
+    CARRIED_BYTES,
+    NUM_FLOW_KINDS,
+    LinkState,
+)
 from edgegym.simulator.full.lane import Desk
+from edgegym.simulator.full.link import accrue_link
 from edgegym.simulator.full.log import COMPLETED, log_served
 from edgegym.simulator.full.service import prefill_seconds
 from edgegym.simulator.histogram import histogram_bin
@@ -94,9 +116,12 @@ def count_first_token(desk: Desk, record: int) -> None:
     if not desk.has_engine or station == desk.origin:
         desk.work[station, PREFILL_TIME_TICKS] += prefill
     desk.window.histogram[histogram_bin(first - arrival)] += 1
+    family = desk.types.family[request_type]
+    fetched_bytes = num[record, FETCHED_BYTES]
+    count_of_family(desk.counts, family, FAMILY_FETCHED_BYTES, fetched_bytes)
     count_first(
         desk.counts,
-        desk.types.family[request_type],
+        family,
         first - arrival,
         num[record, INPUT_TOKENS],
         num[record, HIT_TOKENS],
@@ -150,3 +175,24 @@ def settle(desk: Desk, until: float) -> None:
                 close_request(desk, record)
         elif times[record, ARRIVAL_S] + desk.types.target_s[indices[record, TYPE]] <= until:
             count_decision(desk, record, False)
+
+
+@helper
+def count_origin(desk: Desk) -> None:
+    """Write into the window how busy the origin was, once its slot time has been added."""
+    if desk.origin >= 0:
+        count(desk.counts, ORIGIN_BUSY_TICKS, desk.work[desk.origin, NODE_BUSY_TICKS])
+        count(desk.counts, ORIGIN_CAPACITY_TICKS, desk.work[desk.origin, CAPACITY_TICKS])
+
+
+@helper
+def count_link(counts: Counts, link: LinkState, until: float) -> None:
+    """Move into the window what the link has carried since the last one, by flows that ended."""
+    accrue_link(link, until)
+    count(counts, LINK_BUSY_TICKS, link.num[BUSY_TICKS])
+    link.num[BUSY_TICKS] = 0
+    count(counts, LINK_BYTES, link.num[ABANDONED_BYTES])
+    link.num[ABANDONED_BYTES] = 0
+    for kind in range(NUM_FLOW_KINDS):
+        count(counts, LINK_BYTES, link.num[CARRIED_BYTES + kind])
+        link.num[CARRIED_BYTES + kind] = 0

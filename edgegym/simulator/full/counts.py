@@ -29,7 +29,9 @@ ORIGIN_FIRST_TOKENS = 15  # first tokens from there
 FAILURES = 16  # nodes, backhaul, origin
 OUTPUT_TOKENS = 17  # of the completed requests
 FIRST_INPUT_TOKENS = 18  # prompt tokens of the first tokens
-NUM_EXTRA = 19
+ORIGIN_BUSY_TICKS = 19  # slot time in use at the origin
+ORIGIN_CAPACITY_TICKS = 20  # slot time there was
+NUM_EXTRA = 21
 
 # Columns of `families`: one window.
 FAMILY_FIRST_TOKENS = 0

@@ -113,6 +113,12 @@ class FullFigures:
         return self.extra.item(full.ORIGIN_FIRST_TOKENS)
 
     @property
+    def origin_utilization(self) -> float:
+        """Share of the origin's slot time in use; 0 without an origin."""
+        capacity = self.extra.item(full.ORIGIN_CAPACITY_TICKS)
+        return self.extra.item(full.ORIGIN_BUSY_TICKS) / max(capacity, 1)
+
+    @property
     def output_tokens_sum(self) -> int:
         """Output tokens of the completed requests."""
         return self.extra.item(full.OUTPUT_TOKENS)

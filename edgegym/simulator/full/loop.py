@@ -15,7 +15,7 @@ from edgegym.simulator.columns import (
     USED_RECORDS,
     WINDOW_OPEN,
 )
-from edgegym.simulator.compiling import borrow, helper, inlined
+from edgegym.simulator.compiling import helper, inlined, lend
 from edgegym.simulator.events import (
     CATALOGUE,
     EXPIRY,
@@ -34,7 +34,7 @@ from edgegym.simulator.events import (
 )
 from edgegym.simulator.full.carrying import end_flow, expire, let_flow, note_progress
 from edgegym.simulator.full.columns import LOST, TURNED_AWAY
-from edgegym.simulator.full.counting import settle
+from edgegym.simulator.full.counting import count_link, count_origin, settle
 from edgegym.simulator.full.counts import open_counts
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN, engine_accrue, engine_fire
 from edgegym.simulator.full.faults import requests_at_risk, strike
@@ -131,10 +131,12 @@ def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> Non
 def _close_window(fleet: FullLane, until: float) -> None:
     core = fleet.core
     settle(fleet.desk, until)
+    count_link(fleet.desk.counts, fleet.link, until)
     for station in range(fleet.desk.stations):
         accrue_slots(core.nodes.work, station, until)
         if fleet.life.has_engine:
             engine_accrue(fleet.engine, core.nodes.work, station, until)
+    count_origin(fleet.desk)
     note_progress(fleet, until)
     fleet.now_s[0] = until
     core.scalars[WINDOW_OPEN] = 0
@@ -181,7 +183,7 @@ def advance_full(lane: FullLane, until: float) -> int:
         again. NEEDS_FLOWS, NEEDS_LEAVES: make room for flows, for leaves of radix caches, and call
         again.
     """
-    fleet = borrow(lane)
+    fleet = lend(lane)
     core, requests, queue = fleet.core, fleet.requests, fleet.core.queue
     scalars, records = core.scalars, core.records
     if scalars[WINDOW_OPEN] == 0:

@@ -58,11 +58,15 @@ from edgegym.simulator.full.columns import (
 )
 from edgegym.simulator.full.counting import count_decision
 from edgegym.simulator.full.counts import (
+    FAMILY_REJECTED,
+    FAMILY_SPILLED,
     ORIGIN_ARRIVALS,
     REDIRECTED,
+    REJECTED_BY_ADMISSION,
     SPILLED_TO_NODE,
     SPILLED_TO_ORIGIN,
     count,
+    count_of_family,
 )
 from edgegym.simulator.full.fetching import consider_fetch
 from edgegym.simulator.full.lane import FullLane
@@ -133,12 +137,20 @@ def _forget_service(fleet: FullLane, record: int) -> None:
     real[record, TRANSFER_WAIT_S] = 0.0
 
 
+@inlined
+def _family(fleet: FullLane, record: int) -> int:
+    return fleet.desk.types.family[fleet.core.records.info[record, TYPE]]
+
+
 @helper
 def reject(fleet: FullLane, record: int) -> None:
     """Let a request go unserved."""
     core, desk = fleet.core, fleet.desk
     core.window.counters[REJECTED] += 1
     count_decision(desk, record, False)
+    count_of_family(desk.counts, _family(fleet, record), FAMILY_REJECTED, 1)
+    if fleet.routing.params.admission.used and desk.tasks.num[record, NEAREST] >= 0:
+        count(desk.counts, REJECTED_BY_ADMISSION, 1)
     tasks = desk.tasks
     log_rejected(desk.log, core.records.time, core.records.info, tasks.real, tasks.num, record)
     release_record(core.records, record)
@@ -211,7 +223,7 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
     note_routed(core.signals, core.nodes, station)
     note_sent(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS], now)
     core.nodes.work[station, ON_RADIO] += 1
-    _count_way(fleet, station, decision.spilled)
+    _count_way(fleet, record, station, decision.spilled)
     join = now + way_s(fleet.routing, ask, station, decision.distance_squared_km2)
     if join > now:
         push_event(core.queue, join, LANDING, request_item(station, record))
@@ -222,8 +234,10 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
 
 
 @inlined
-def _count_way(fleet: FullLane, station: int, spilled: int) -> None:
+def _count_way(fleet: FullLane, record: int, station: int, spilled: int) -> None:
     """Count where a request is sent."""
+    if spilled != NOT_SPILLED:
+        count_of_family(fleet.desk.counts, _family(fleet, record), FAMILY_SPILLED, 1)
     if spilled == SPILLED_NODE:
         count(fleet.desk.counts, SPILLED_TO_NODE, 1)
     elif spilled == SPILLED_ORIGIN:
