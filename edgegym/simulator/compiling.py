@@ -25,8 +25,16 @@ from numba.extending import (
 )
 
 from edgegym.jit import kernel
+from edgegym.simulator.parts import PartCompiler
 
 T = TypeVar("T")
+
+_OF_PARTS: dict[str, Any] = {
+    "cache": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": PartCompiler,
+}
 
 
 def helper(function: Callable[..., Any]) -> Any:
@@ -42,7 +50,7 @@ def helper(function: Callable[..., Any]) -> Any:
     callable
         Not callable from Python, unless with ``NUMBA_DISABLE_JIT=1``.
     """
-    return kernel(function, cache=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return kernel(function, **_OF_PARTS)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -58,9 +66,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     callable
         Not callable from Python, unless with ``NUMBA_DISABLE_JIT=1``.
     """
-    return kernel(
-        function, cache=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-    )
+    return kernel(function, forceinline=True, **_OF_PARTS)
 
 
 def entry_point(function: Any, *arguments: Any) -> Callable[..., Any]:
