@@ -156,7 +156,7 @@ def _check_known(world: World) -> None:
         "telemetry.period_s": world.telemetry_period_s == 0.0,
         "service.kind": SERVICE_KINDS[world.service_kind] == "exponential",
         "demand.modulations": not any(map(len, (world.diurnal, world.drift, world.flash)))
-        and len(world.hotspot) == 0,
+        and not any(map(len, (world.hotspot, world.mmpp, world.replay.begin_s))),
         "nodes.count": grid_shape(world) != (0, 0),
     }
     for field, fits in known.items():

@@ -111,6 +111,8 @@ class BurstStream:
     def __init__(self, world: World, seed: int, span_s: float) -> None:
         self._levels = world.mmpp[:, :2]
         self._member = world.mmpp_member
+        families = self._member.shape[1]
+        self._none = Bursts(np.empty(0), np.empty((0, families)))
         self._chains = [
             Chain(calm_s, burst_s, span_s, NumberedStream(seed, f"mmpp-{number}"))
             for number, (_, _, calm_s, burst_s) in enumerate(world.mmpp.tolist())
@@ -129,14 +131,13 @@ class BurstStream:
         Bursts
             Empty where the scenario has no bursts.
         """
-        families = self._member.shape[1]
         if not self._chains:
-            return Bursts(np.empty(0), np.empty((0, families)))
+            return self._none
         states = [chain.states(start_s, end_s) for chain in self._chains]
         start = states[0][0]
         if len(states) > 1:
             start = np.unique(np.concatenate([times for times, _ in states]))
-        level = np.ones((len(start), families))
+        level = np.ones((len(start), self._member.shape[1]))
         for (times, bursting), (calm, burst), member in zip(
             states, self._levels.tolist(), self._member, strict=True
         ):

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from edgegym.simulator.layouts import _kept, draw_places, near_pairs, nearest_others
-from edgegym.simulator.stream import stream_generator
+from edgegym.simulator.generators import stream_generator
 from edgegym.world import Scenario
 from tests.world.documents import minimal
 
