@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from edgegym.simulator.layouts import _kept, draw_places, near_pairs, nearest_others
 from edgegym.simulator.generators import stream_generator
+from edgegym.simulator.layouts import _kept, draw_places, near_pairs, nearest_others
 from edgegym.world import Scenario
 from tests.world.documents import minimal
 
