@@ -204,9 +204,12 @@ def _fleet(fleet: "FleetFigures") -> "Table":
     sums = " + ".join(f"{name} {_number(getattr(fleet, name + '_s'), 3)}" for name in parts)
     rows = [
         ("mean TTFT, s", f"{_number(fleet.mean_ttft_s, 3)} = {sums}"),
-        ("nodes; slots of each", f"{fleet.nodes:,.4g}; {fleet.mean_slots:.1f}"),
         (
-            "slots in use: mean, busiest node",
+            "nodes; slots and cached tokens of each",
+            f"{fleet.nodes:,.6g}; {fleet.mean_slots:.1f}, {fleet.cached_tokens:,.0f}",
+        ),
+        (
+            "slots in use: all, busiest node",
             f"{_share(fleet.utilization)}, {_share(fleet.most_utilization)}",
         ),
         (

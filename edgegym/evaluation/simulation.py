@@ -76,9 +76,11 @@ class FleetFigures:
     nodes : float
         Mean number of nodes over the fleets.
     mean_slots : float
-        Slots of a node, mean over nodes and time.
+        Slots of a node (c), mean over nodes and time.
+    cached_tokens : float
+        Tokens of prefix state in a node, mean over nodes at the end.
     utilization, most_utilization : float
-        Share of slot time in use: mean over nodes, and of the busiest.
+        Share of all slot time in use, and of the busiest node.
     prefill_utilization, most_prefill_utilization : float
         GPU-seconds of prefill per second: mean over nodes, and of the busiest.
     mean_ttft_s, radio_s, wait_s, stall_s, restore_s, prefill_s : float or None
@@ -93,6 +95,7 @@ class FleetFigures:
 
     nodes: float
     mean_slots: float
+    cached_tokens: float
     utilization: float
     most_utilization: float
     prefill_utilization: float
@@ -203,20 +206,26 @@ class SimulationPlan:
             The counts of all fleets together.
         """
         begin = time.perf_counter()
-        total: WindowStats | None = None
-        nodes = 0
+        played = []
+        made = 0
         for seed in self.seeds:
             fleet = Fleet(self.scenario, seed, self.tier_wait_s, records=records, full=True)
-            nodes += int(fleet.state.node_count[0])
             if self.warmup_s > 0.0:
                 fleet.advance(self.warmup_s)
+            window = None
             for piece in range(self.pieces):
                 # Ends at parts of the whole, so that the last is where it should be.
                 until = self.warmup_s + self.seconds * ((piece + 1) / self.pieces)
-                window = fleet.advance(until - fleet.now_s)
-                total = window if total is None else total + window
-                report(f"{total.arrivals:,} requests")
-        assert total is not None
+                part = fleet.advance(until - fleet.now_s)
+                window = part if window is None else window + part
+                made += part.arrivals
+                report(f"{made:,} requests")
+            assert window is not None
+            nodes = int(fleet.state.node_count[0])
+            played.append(_Played(window, nodes, int(fleet.cached_tokens.sum())))
+        total = played[0].window
+        for other in played[1:]:
+            total += other.window
         return Simulation(
             self.scenario.name,
             self.scenario.routing.kind,
@@ -224,9 +233,18 @@ class SimulationPlan:
             self.seconds,
             self.warmup_s,
             _families(self.scenario, total),
-            _fleet(self.scenario, total, nodes / len(self.seeds)),
+            _fleet(self.scenario, total, played),
             time.perf_counter() - begin,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Played:
+    """One fleet, after all."""
+
+    window: WindowStats
+    nodes: int
+    cached_tokens: int
 
 
 def plan_simulation(
@@ -310,18 +328,20 @@ def _families(scenario: Scenario, window: WindowStats) -> tuple[FamilyFigures, .
     return tuple(rows)
 
 
-def _fleet(scenario: Scenario, window: WindowStats, nodes: float) -> FleetFigures:
-    served = window.capacity_ticks > 0
-    used = window.utilization[served]
-    prefill = window.prefill_utilization[served]
+def _fleet(scenario: Scenario, window: WindowStats, played: Sequence[_Played]) -> FleetFigures:
+    nodes = sum(one.nodes for one in played)
+    # Windows of fleets have added up; each node was there in its own fleet only.
+    node_ticks = nodes * window.ticks / len(played)
+    slot_ticks = int(window.capacity_ticks.sum())
     first = window.first_tokens
     return FleetFigures(
-        nodes,
-        float((window.capacity_ticks[served] / window.ticks).mean()),
-        float(used.mean()),
-        float(used.max()),
-        float(prefill.mean()),
-        float(prefill.max()),
+        nodes / len(played),
+        slot_ticks / node_ticks,
+        sum(one.cached_tokens for one in played) / nodes,
+        int(window.busy_ticks.sum()) / max(slot_ticks, 1),
+        max(float(one.window.utilization.max()) for one in played),
+        int(window.prefill_ticks.sum()) / node_ticks,
+        max(float(one.window.prefill_utilization.max()) for one in played),
         _known(window.mean_ttft_s),
         _ratio(window.radio_sum_s, first),
         _ratio(window.wait_sum_s, first),

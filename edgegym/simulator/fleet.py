@@ -12,10 +12,11 @@ from edgegym.simulator.full.columns import FORCED_REQUEST, FORCED_STATION
 from edgegym.simulator.full.log import take_rows
 from edgegym.simulator.full.loop import NEEDS_FLUSH
 from edgegym.simulator.full.user_router import UserRouter
+from edgegym.simulator.held import cached_tokens
 from edgegym.simulator.loops import FastLoop, FullLoop, event_loop
 from edgegym.simulator.moves import IllegalMove, charge_move, legal_moves, why_illegal
 from edgegym.simulator.records import ORIGIN, RecordSink
-from edgegym.simulator.state import Bools, FleetState, copy_state, to_ticks
+from edgegym.simulator.state import Bools, FleetState, Ints, copy_state, to_ticks
 from edgegym.simulator.step import DONE, NEEDS_BLOCK
 from edgegym.simulator.stream import RequestStream
 from edgegym.simulator.window import WindowStats
@@ -123,6 +124,11 @@ class Fleet:
     def bucket_bytes(self) -> float:
         """What moves may cost now."""
         return bucket_level(self._world, self._state, 0)
+
+    @property
+    def cached_tokens(self) -> Ints:
+        """Tokens of prefix state that each node really holds now, ``[N]``."""
+        return cached_tokens(self._scenario, self._state, 0)
 
     def advance(self, seconds: float) -> WindowStats:
         """Serve traffic for some time.

@@ -297,6 +297,11 @@ class WindowStats(FullFigures):
         return self.hit_tokens_sum / tokens if tokens else float("nan")
 
     @property
+    def mean_slots(self) -> Floats:
+        """Sequences that could run at once (c), mean over the window, ``[N]``."""
+        return self.capacity_ticks / max(self.ticks, 1)
+
+    @property
     def utilization(self) -> Floats:
         """Share of slot time in use, ``[N]``; above 1 while a node drains, 0 for padding nodes."""
         return self.busy_ticks / np.maximum(self.capacity_ticks, 1)

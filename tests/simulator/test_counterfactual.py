@@ -27,8 +27,7 @@ def play(scenario: Scenario, seed: int, until_s: float, force: tuple[int, int] |
     sink = ArraySink()
     fleet = Fleet(scenario, seed, records=sink)
     if force is not None:
-        request, node = force
-        fleet.force(request, scenario.max_nodes if node == ORIGIN else node)
+        fleet.force(*force)
     fleet.advance(until_s)
     return sink.table()
 
@@ -65,8 +64,41 @@ def check(scenario: Scenario, seed: int, replay: Counterfactual, factual: Record
     np.testing.assert_array_equal(found, np.reshape([changed[k] for k in sorted(changed)], (-1, 2)))
 
 
-WORLDS: dict[str, Scenario] = {
+ORIGIN_BLOCK = {
+    "rtt_s": 0.08,
+    "slots": 20,
+    "new_connection_share": 0.5,
+    "affinity": 0.7,
+    "prefill_linear_s": 1e-4,
+    "tpot_s": 0.02,
+}
+WORLDS = {
     "crowded": crowded(),
+    "failing": preset("node-failures").with_overrides(
+        {
+            "nodes.count": 9,
+            "region": {"width_km": 3.0, "height_km": 3.0},
+            "failures": {"nodes": {"mean_up_s": 20.0, "mean_down_s": 5.0}},
+            "origin": ORIGIN_BLOCK,
+            "admission": {
+                "ewma_s": 2.0,
+                "node": {"close_above": 1.5, "reopen_below": 1.0},
+                "redirect": True,
+            },
+        }
+    ),
+    "fetching": preset("scarce-backhaul").with_overrides(
+        {
+            "nodes.count": 9,
+            "region": {"width_km": 3.0, "height_km": 3.0},
+            "demand": {"rate_per_node": 2.0},
+            "backhaul.access_bytes_per_s": 1e9,
+            "telemetry.period_s": 1.0,
+        }
+    ),
+    "radix": crowded(
+        cache={"kind": "lru", "budget_bytes": 2 * 10**9}, **{"routing.kind": "lmetric"}
+    ),
 }
 
 
