@@ -5,7 +5,7 @@ import pytest
 
 from edgegym.simulator import Fleet
 from edgegym.simulator.histogram import bin_edges_s
-from tests.simulator.fleets import GB, scenario
+from tests.simulator.fleets import scenario
 from tests.simulator.queues import MDc, md1_wait_cdf
 from tests.simulator.test_queue_theory import PREFILL_S, single_node
 
@@ -140,6 +140,8 @@ def test_more_hit_tokens_lower_ttft_by_exactly_the_prefill_saved(service):
                 "service": {"kind": service},
                 "initial.mix": {profile: 1.0},
                 "demand.rate_per_node": 0.01,
+                "request_types.chat.share": 1.0 - 1e-6,
+                "request_types.code.share": 1e-6,
             }
         )
         fleet, window = Fleet(world, seed=6), None
