@@ -56,8 +56,8 @@ def test_node_of_lognormal_services_waits_as_another_simulation_of_it():
         start = max(free[0], arrival)
         waits[k] = start - arrival
         heapq.heapreplace(free, start + PREFILL_S + DECODE_S * mark)
-    # Each mean has a standard error of 1.5 %.
-    assert measured == pytest.approx(waits.mean(), rel=0.06)
+    # Each mean has a standard error of 2 %, by batch means.
+    assert measured == pytest.approx(waits.mean(), rel=0.09)
     scv = DECODE_S**2 * math.expm1(sigma**2)
     mmc = erlang_c(servers, load * servers) / (servers * (1.0 - load))
-    assert measured == pytest.approx(0.5 * (1.0 + scv) * mmc, rel=0.08)
+    assert measured == pytest.approx(0.5 * (1.0 + scv) * mmc, rel=0.09)

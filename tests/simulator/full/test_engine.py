@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN
@@ -301,6 +301,7 @@ def by_station_and_record(log):
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("kind", ["tpot", "table"])
+@settings(max_examples=60)
 @given(script=scripts(), after=st.sampled_from([0.5, 3.0, 1000.0]))
 def test_random_schedules_are_those_of_the_plain_model(kind, chunked, script, after):
     made = params(machine_of(kind), chunked=chunked, step_tokens=40, slowdown=1.5)
