@@ -16,6 +16,7 @@ from edgegym.figures import (
     fig11,
     fig12,
     fleet,
+    practice,
 )
 from edgegym.figures.spec import Figure
 
@@ -32,6 +33,7 @@ FIGURES: tuple[Figure, ...] = (
     fig12.FIGURE,
     fleet.FIGURE,
     fallback.FIGURE,
+    practice.FIGURE,
     calibration.FIGURE,
 )
 """The paper's figures (1 and 2 are sketches, 13 a diagram of an architecture), then the studies."""

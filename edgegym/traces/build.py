@@ -21,7 +21,7 @@ from edgegym.traces.options import BuildOptions
 from edgegym.traces.profiles import trace_demand, trace_profiles
 from edgegym.traces.replay import ReplayRequests, TraceBuild
 from edgegym.traces.report import BuildReport, Load
-from edgegym.traces.selection import SelectionLimits, select_prefixes
+from edgegym.traces.selection import SelectionLimits, all_prefixes, select_prefixes
 from edgegym.traces.target import IdleTtft
 from edgegym.traces.trace import Trace, TraceError
 from edgegym.traces.trie import SharedPrefixes, block_trie, shared_prefixes
@@ -68,7 +68,8 @@ def build_from_trace(trace: Trace, options: BuildOptions | None = None) -> Trace
 
     * Requests whose own KV (prompt plus output) exceeds the memory of a node are dropped.
     * Forest: prefixes that at least two prompts share, chosen by saved prefill time for the memory
-      and the vertices they take (``select_prefixes``), at most three quarters of ``types``.
+      and the vertices they take (``select_prefixes``), at most three quarters of ``types``; all of
+      them with ``whole_forest``.
     * Request types: requests with the same deepest chosen prefix, split by prompt length
       (``group_types``); families by subtree (``group_families``), plus ``rest`` for requests
       without a chosen prefix.
@@ -109,7 +110,10 @@ def build_from_trace(trace: Trace, options: BuildOptions | None = None) -> Trace
     used = window.subset(fitting)
     shared = _shared(used, options)
     limits = _limits(options, hardware)
-    forest = select_prefixes(shared, used.input_tokens, hardware.prefill, limits)
+    if options.whole_forest:
+        forest = all_prefixes(shared)
+    else:
+        forest = select_prefixes(shared, used.input_tokens, hardware.prefill, limits)
     if forest.num_vertices == 0:
         raise TraceError.at(
             trace.path,
@@ -118,7 +122,8 @@ def build_from_trace(trace: Trace, options: BuildOptions | None = None) -> Trace
             "and saves prefill time; there is nothing to place",
         )
     cold_s = prefill_s(hardware.prefill, used.input_tokens, 0)
-    types = group_types(forest, used.input_tokens, used.output_tokens, cold_s, options.types)
+    most_types = max(options.types, len(np.unique(forest.deepest)))
+    types = group_types(forest, used.input_tokens, used.output_tokens, cold_s, most_types)
     has_rest = bool((types.vertex < 0).any())
     family = group_families(forest, types, options.families - has_rest)
     runtime_bytes = _runtime_bytes(types, hardware)

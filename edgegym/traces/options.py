@@ -36,6 +36,9 @@ class BuildOptions:
     """Most profiles, the empty one included; at least 2."""
     types: int = 64
     """Most request types; at least 2."""
+    whole_forest: bool = False
+    """Make every prefix that two prompts share a vertex, whether or not a node could be given it:
+    for radix caches, which hold what comes. There are then at least as many types as prefixes."""
     shared_prefix_tokens: int | None = None
     """For traces without prefixes: tokens of a prefix that longer prompts are taken to share."""
     nodes: int = 25

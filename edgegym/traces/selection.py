@@ -75,6 +75,19 @@ def select_prefixes(
     return search.forest(shared.deepest)
 
 
+def all_prefixes(shared: SharedPrefixes) -> KeptForest:
+    """Return the forest of all candidates.
+
+    Parameters
+    ----------
+    shared : SharedPrefixes
+        Candidates.
+    """
+    return KeptForest(
+        parent=shared.parent, depth_tokens=shared.depth_tokens, deepest=shared.deepest
+    )
+
+
 class _Search:
     """State of the greedy choice, over the C candidates in depth-first order."""
 
