@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.flows import FETCH, FLOW_ITEM, LinkState
 from edgegym.simulator.full.link import (
     add_flow,
@@ -26,7 +26,7 @@ def _play(
     sizes: Ints,
     end_s: Floats,
 ) -> None:
-    link = borrow(state)
+    link = lend(state)
     for k in range(len(begin_s) + 1):
         limit = begin_s[k] if k < len(begin_s) else np.inf
         while next_flow_end_s(link) <= limit and next_flow_end_s(link) < np.inf:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.fetch import (
     ALWAYS,
     CONTROLLERS,
@@ -45,7 +45,7 @@ def controller(kind, *, budget_share=1.0, target_s=100.0, from_origin=False):
 @kernel
 def _choose(fetch, link_params, state, flows, size, wait, compute, fetched, age, now, up):
     """Let flows of given bytes begin at 0; weigh a fetch at some time."""
-    link = borrow(state)
+    link = lend(state)
     for k in range(len(flows)):
         add_flow(link_params, link, 0.0, FETCH, k, 0, 1, flows[k])
     if not up:
