@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from edgegym.figures import (
     calibration,
     fallback,
+    fetch,
     fig03,
     fig04,
     fig05,
@@ -32,6 +33,7 @@ FIGURES: tuple[Figure, ...] = (
     fig12.FIGURE,
     fleet.FIGURE,
     fallback.FIGURE,
+    fetch.FIGURE,
     calibration.FIGURE,
 )
 """The paper's figures (1 and 2 are sketches, 13 a diagram of an architecture), then the studies."""

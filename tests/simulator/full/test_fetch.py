@@ -199,9 +199,10 @@ def test_joint_adds_the_delay_of_others(saved, fetches):
         # The fetch takes 1.35 s, computing 3.1 s.
         (1.0, 0.0, 4.0, True),
         (0.5, 0.0, 4.0, True),
-        (0.3, 0.0, 4.0, False),  # 1.2 s are its share, and computing meets the target
-        (0.3, 1.0, 4.0, True),  # computing would miss it: the faster way
-        (1.0, 9.0, 4.0, True),  # both miss it
+        (0.3, 0.0, 4.0, False),
+        (1.0, 2.6, 4.0, True),
+        (1.0, 2.7, 4.0, False),
+        (10.0, 9.0, 4.0, True),
     ],
 )
 def test_joint_keeps_within_its_share_of_the_target(share, age, target, fetches):
