@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from edgegym.figures import (
     calibration,
     fallback,
+    fetch,
     fig03,
     fig04,
     fig05,
@@ -34,6 +35,7 @@ FIGURES: tuple[Figure, ...] = (
     fleet.FIGURE,
     fallback.FIGURE,
     practice.FIGURE,
+    fetch.FIGURE,
     calibration.FIGURE,
 )
 """The paper's figures (1 and 2 are sketches, 13 a diagram of an architecture), then the studies."""

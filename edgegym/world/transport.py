@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from edgegym.world.block import Block, Count, Duration, PositiveShare, Quantity
+from edgegym.world.block import Block, Count, Duration, Quantity
 
 _MOST_LAYERS = 10_000
 
@@ -53,6 +53,6 @@ class Fetch(Block):
     flows that there are, and saves the request more than it delays them."""
     advertise_s: Duration = 1.0
     """The bandwidth is advertised to independent controllers at multiples of this."""
-    budget_share: PositiveShare = 1.0
-    """Joint: a request that would meet its latency target without a fetch is fetched for only if
-    its first token is then predicted within this share of the target."""
+    budget_share: Quantity = 1.0
+    """Joint: a fetch must bring the first token within this part of the request's latency target, as
+    predicted, else the prefix is computed."""

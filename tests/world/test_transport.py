@@ -21,7 +21,6 @@ from edgegym.world.errors import ScenarioError
         ({"backhaul.layers": 0}, r"backhaul\.layers"),
         ({"fetch.controller": "sometimes"}, r"fetch\.controller"),
         ({"fetch.budget_share": 0.0}, r"fetch\.budget_share"),
-        ({"fetch.budget_share": 1.5}, r"fetch\.budget_share"),
         ({"fetch.advertise_s": 0.0}, r"fetch\.advertise_s"),
     ],
 )

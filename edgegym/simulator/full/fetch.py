@@ -15,7 +15,7 @@ they also count what they do to others:
     always       every fetch that saves prefill
     independent  T from the rate that was advertised last: all act on the same old number
     joint        T as it will be with the flows there are now; a fetch must save more than the delay
-                 it imposes on them, and keep within its share of the request's latency target
+                 it imposes on them, and keep within a share of the request's latency target
 """
 
 from typing import NamedTuple
@@ -226,8 +226,8 @@ def choose_fetch(
     -------
     Choice
         A joint controller fetches when that saves the request more than it costs the flows that are
-        there; and, if the request would meet its target without, only when its first token is
-        predicted within ``budget_share`` of the target.
+        there, and its first token is then predicted within ``budget_share`` of its target: the link
+        is not spent on requests that come late all the same.
     """
     compute_s = slot_wait_s + compute_prefill_s
     useless = size_bytes <= 0 or fetched_prefill_s >= compute_prefill_s
@@ -248,8 +248,6 @@ def choose_fetch(
         return Choice(True, fetch_s, compute_s, 0.0)
     fetch = fetch_s + imposed_s < compute_s
     if params.controller == JOINT:
-        target_s = params.target_s[request_type]
-        in_budget = age_s + fetch_s <= params.budget_share * target_s
-        late_anyway = age_s + compute_s > target_s
-        fetch = fetch and (in_budget or late_anyway)
+        budget_s = params.budget_share * params.target_s[request_type]
+        fetch = fetch and age_s + fetch_s <= budget_s
     return Choice(fetch, fetch_s, compute_s, imposed_s)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.flows import FETCH, FLOW_ITEM, LinkState
 from edgegym.simulator.full.link import (
     add_flow,
@@ -26,7 +26,7 @@ def _play(
     sizes: Ints,
     end_s: Floats,
 ) -> None:
-    link = borrow(state)
+    link = lend(state)
     for k in range(len(begin_s) + 1):
         limit = begin_s[k] if k < len(begin_s) else np.inf
         while next_flow_end_s(link) <= limit and next_flow_end_s(link) < np.inf:
@@ -94,17 +94,17 @@ def imposed_delays_s(
     size_bytes: ArrayLike,
     which: ArrayLike,
 ) -> Floats:
-    """Return by how much all other transfers end later because of one, for some of them.
+    """Return by how much one transfer delays those that are there when it begins.
 
-    The difference of two schedules, with the transfer and without it: those that it meets and those
-    that come after, as long as they all begin when they do.
+    The difference of two schedules, with it and without it, that both go on without any transfer
+    that begins later.
 
     Parameters
     ----------
     params, begin_s, stations, size_bytes
         As in :func:`transfer_ends_s`.
     which : array_like, shape [m]
-        Positions of the transfers that are taken out, one at a time.
+        Positions of the transfers that are looked at.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def imposed_delays_s(
         As :func:`transfer_ends_s`.
     """
     columns = [np.asarray(column) for column in (begin_s, stations, size_bytes)]
-    end_s = transfer_ends_s(params, *columns)
     delays = []
     for position in np.asarray(which, dtype=np.int64):
-        without = transfer_ends_s(params, *(np.delete(column, position) for column in columns))
-        delays.append(float((np.delete(end_s, position) - without).sum()))
+        with_it = transfer_ends_s(params, *(column[: position + 1] for column in columns))
+        without = transfer_ends_s(params, *(column[:position] for column in columns))
+        delays.append(float((with_it[:position] - without).sum()))
     return np.array(delays)

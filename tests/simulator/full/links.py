@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.flows import FETCH, FLOW_ITEM, NO_FLOW, has_flow_room
 from edgegym.simulator.full.forecast import forecast_flow
 from edgegym.simulator.full.link import (
@@ -49,7 +49,7 @@ def one_of(state, b=0):
 @kernel
 def play_kernel(link_params, state, times, codes, numbers, ends, order, peeks):
     """Play a schedule; write when each flow ends, in which order, and what forecasts say."""
-    link = borrow(state)
+    link = lend(state)
     flows, ended = np.full(len(times), NO_FLOW), 0
     for k in range(len(times) + 1):
         limit = times[k] if k < len(times) else np.inf

@@ -24,7 +24,11 @@ from edgegym.simulator.columns import (
 from edgegym.simulator.compiling import lend
 from edgegym.simulator.full import routing as facade
 from edgegym.simulator.full.columns import DOWN, NUM_FAULT
+from edgegym.simulator.full.fetch import fetch_params
+from edgegym.simulator.full.flows import LinkState
 from edgegym.simulator.full.groups import Faults, OriginParams
+from edgegym.simulator.full.joint import Reach
+from edgegym.simulator.full.link import allocate_link
 from edgegym.simulator.full.routing_groups import (
     Ask,
     Decision,
@@ -36,6 +40,7 @@ from edgegym.simulator.full.routing_groups import (
     routing_params,
     tier_serves,
 )
+from edgegym.simulator.full.sharing import link_params
 from edgegym.simulator.lane import Nodes, Signals, lane_of
 from edgegym.simulator.search import build_grid
 from edgegym.simulator.state import allocate
@@ -171,6 +176,7 @@ class Stations:
             np.array(profiles, dtype=np.int64),
             np.ones(count, dtype=np.bool_),
             np.zeros(count, dtype=np.bool_),
+            self._reach(hit_tokens),
         )
         self.hold(profiles)
         if count == len(PLACES_KM):
@@ -179,6 +185,18 @@ class Stations:
                 self.routing.state.station_sums[node, 5] = TOKENS_IN_USE[node]
         for node in range(count):
             self.note_load(node, 0.0)
+
+    def _reach(self, hit_tokens: Any) -> Reach:
+        """Return an empty link, and nobody to fetch from."""
+        link = link_params(self.scenario)
+        state = allocate_link(link, self.count + 1)
+        return Reach(
+            fetch_params(self.scenario),
+            link,
+            LinkState._make(array[0] for array in state),
+            hit_tokens,
+            np.zeros(len(hit_tokens), dtype=np.int64),
+        )
 
     def hold(self, rows: Any) -> None:
         """Let nodes hold and advertise rows."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.fetch import (
     ALWAYS,
     CONTROLLERS,
@@ -45,7 +45,7 @@ def controller(kind, *, budget_share=1.0, target_s=100.0, from_origin=False):
 @kernel
 def _choose(fetch, link_params, state, flows, size, wait, compute, fetched, age, now, up):
     """Let flows of given bytes begin at 0; weigh a fetch at some time."""
-    link = borrow(state)
+    link = lend(state)
     for k in range(len(flows)):
         add_flow(link_params, link, 0.0, FETCH, k, 0, 1, flows[k])
     if not up:
@@ -199,9 +199,10 @@ def test_joint_adds_the_delay_of_others(saved, fetches):
         # The fetch takes 1.35 s, computing 3.1 s.
         (1.0, 0.0, 4.0, True),
         (0.5, 0.0, 4.0, True),
-        (0.3, 0.0, 4.0, False),  # 1.2 s are its share, and computing meets the target
-        (0.3, 1.0, 4.0, True),  # computing would miss it: the faster way
-        (1.0, 9.0, 4.0, True),  # both miss it
+        (0.3, 0.0, 4.0, False),
+        (1.0, 2.6, 4.0, True),
+        (1.0, 2.7, 4.0, False),
+        (10.0, 9.0, 4.0, True),
     ],
 )
 def test_joint_keeps_within_its_share_of_the_target(share, age, target, fetches):

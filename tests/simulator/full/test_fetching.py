@@ -222,7 +222,7 @@ def test_joint_routers_compare_fetching_computing_and_going_there(rate, node, ex
 
 @pytest.mark.twin
 def test_joint_routers_count_the_delay_of_others():
-    """The first of two fetches here (0.45 s). The second would end after 0.5 s and delay it by 0.25.
+    """The first of two fetches here. The second would end after 0.5 s and delay it by 0.25.
 
     That makes 0.95 s, against 0.6 s where the prefix is.
     """

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.flows import (
     ABANDONED_BYTES,
     BUSY_TICKS,
@@ -257,7 +257,7 @@ def test_ends_stay_exact_over_a_long_busy_period():
 @kernel
 def _advertised(link_params, state, times, ending, seen):
     """Add a flow at each time, or end one, after reading the advertised rate."""
-    link = borrow(state)
+    link = lend(state)
     for k in range(len(times)):
         if ending[k]:
             pop_flow(link_params, link, times[k])
@@ -294,7 +294,7 @@ def test_bandwidth_is_advertised_at_multiples_of_the_period():
 @kernel
 def _found(state, kind, station, source):
     """Return the sum of the stations of all flows that fit, plus 100 for each."""
-    link = borrow(state)
+    link = lend(state)
     total, flow = 0, find_flow(link, 0, kind, station, source)
     while flow != NO_FLOW:
         total += 100 + link.flow[flow, FLOW_STATION]
@@ -304,7 +304,7 @@ def _found(state, kind, station, source):
 
 @kernel
 def _three(link_params, state):
-    link = borrow(state)
+    link = lend(state)
     add_flow(link_params, link, 0.0, MOVE, 0, 3, 0, 10)
     add_flow(link_params, link, 0.0, FETCH, 0, 2, 1, 50)
     add_flow(link_params, link, 0.0, REFRESH, 0, 3, 1, 50)

@@ -17,13 +17,12 @@ def test_ends_of_a_staggered_schedule():
 
 @pytest.mark.twin
 def test_delay_of_the_others_by_hand():
-    """Without the second the first has 100 bytes left at 2, ends at 4, and the third at 5.
+    """The second comes when the first has 200 bytes left, which then end at 4 instead of 3.
 
-    Without the first the second ends at 2 and the third at 4; without the third, the first ends at
-    4 and the second at 3.
+    The third comes when they have 150 and 50 left: they end at 5.5 and 3.5 instead of 4 and 3.
     """
     delays = imposed_delays_s(params(), *SCHEDULE, [1, 0, 2])
-    np.testing.assert_allclose(delays, [1.5 + 1.0, 1.5 + 2.0, 1.5 + 0.5], rtol=1e-12)
+    np.testing.assert_allclose(delays, [1.0, 0.0, 2.0], rtol=1e-12)
     assert (imposed_delays_s(params(shared=False), *SCHEDULE, [0, 1, 2]) == 0.0).all()
 
 

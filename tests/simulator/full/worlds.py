@@ -8,7 +8,7 @@ import numpy as np
 from edgegym.jit import kernel
 from edgegym.simulator import Fleet
 from edgegym.simulator.columns import HOLDS, NEXT_REQUEST, NUM_REQUESTS
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.build import full_lane_of
 from edgegym.simulator.full.params import full_params
 from edgegym.simulator.full.routing import note_load
@@ -23,7 +23,7 @@ NONE, SMALL, BIG, OTHER = range(4)
 
 @kernel
 def _refresh(lane: Any) -> None:
-    fleet = borrow(lane)
+    fleet = lend(lane)
     for node in range(fleet.area.num_nodes):
         refresh_node(fleet, node)
         advertise_holding(fleet.core.nodes, node)
