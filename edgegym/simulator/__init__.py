@@ -7,6 +7,7 @@ from edgegym.simulator.counterfactual import (
     replay_counterfactuals,
 )
 from edgegym.simulator.fleet import Fleet
+from edgegym.simulator.full.user_router import UserRouter
 from edgegym.simulator.moves import IllegalMove
 from edgegym.simulator.record_files import NpzSink, ParquetSink, read_records
 from edgegym.simulator.records import ArraySink, RecordTable
@@ -22,6 +23,7 @@ __all__ = [
     "NpzSink",
     "ParquetSink",
     "RecordTable",
+    "UserRouter",
     "WindowStats",
     "calibrate",
     "read_records",
