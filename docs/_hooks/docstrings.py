@@ -8,7 +8,7 @@ import griffe
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from docs_pages.markdown import literal_blocks, plain_roles  # noqa: E402
+from docs_pages.markdown import literal_blocks, plain_roles
 
 
 class Readable(griffe.Extension):

@@ -13,12 +13,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from docs_pages import commands, environments, pictures, results, scenarios  # noqa: E402
-from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
-from mkdocs.exceptions import PluginError  # noqa: E402
-from mkdocs.structure.files import File, Files  # noqa: E402
+from docs_pages import commands, environments, links, pictures, results, scenarios
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
 
-import edgegym  # noqa: E402
+import edgegym
 
 BLOCKS = commands.BLOCKS | environments.BLOCKS | scenarios.BLOCKS
 
@@ -60,6 +60,12 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         return BLOCKS[match[1]]()
 
     return _MARKER.sub(block, markdown)
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """Refuse a site with links that lead nowhere, or that loads anything from elsewhere."""
+    if faults := links.faults(Path(config.site_dir)):
+        raise PluginError("\n".join(["the built site has faults:", *faults]))
 
 
 def from_root(text: str) -> str:

@@ -78,9 +78,7 @@ def environment_page(env_id: str, picture: str | None) -> str:
     parts = [f"# {env_id.removeprefix(_PREFIX)}", plain_roles(lead)]
     if picture:
         parts.append(f"![A frame that the environment drew]({picture})")
-    parts.append(
-        f'```python\nimport gymnasium as gym\n\nenv = gym.make("edgegym:{env_id}")\n```'
-    )
+    parts.append(f'```python\nimport gymnasium as gym\n\nenv = gym.make("edgegym:{env_id}")\n```')
     parts.append(_summary(env_id))
     for heading in SECTIONS:
         parts.append(f"## {heading}")
@@ -179,11 +177,10 @@ def observation_features(cls: type, meaning: dict[str, str] | None = None) -> st
                 _symbol(sizes, layouts),
                 _columns(feature.start, feature.size),
                 (meaning or {}).get(feature.name, feature.unit),
-                feature.unit,
                 scale,
             )
         )
-    head = ("scope", "feature", "size", "columns", "value", "unit when decoded", "written as")
+    head = ("scope", "feature", "size", "columns", "value", "written as")
     note = (
         f"Columns and scales are those of `{_EXAMPLE}` (S = {example.num_profiles} profiles, "
         f"F = {example.num_families} families, N = {example.num_nodes} nodes, "
@@ -206,25 +203,25 @@ def arguments(cls: type, meaning: dict[str, str]) -> str:
 
 
 def info_keys(cls: type) -> str:
-    """Return the table of the keys in ``info``, from the environment's module; "" without any."""
-    from edgegym.envs.info import EPOCH_KEYS, INFO_KEYWORDS, INFO_MEANING
+    """Return the table of the keys in ``info``; "" if the environment's module explains none.
 
-    if getattr(import_module(cls.__module__), "INFO_KEYWORDS", None) != INFO_KEYWORDS:
+    It does so by ``INFO_MEANING``, what each key of an epoch says, and ``INFO_KEYWORDS``, the
+    running values of the episode.
+    """
+    module = import_module(cls.__module__)
+    meaning: dict[str, str] = getattr(module, "INFO_MEANING", {})
+    if not meaning:
         return ""
-    rows = [
-        (
-            code(key),
-            code(f"episode_{key}") if f"episode_{key}" in INFO_KEYWORDS else "",
-            INFO_MEANING[key],
-        )
-        for key in EPOCH_KEYS
-    ]
-    rows.append((code("action_mask"), "", "which actions are legal, bool, one for each action"))
+    rows = []
+    for key, text in meaning.items():
+        running = f"episode_{key}"
+        rows.append((code(key), code(running) if running in module.INFO_KEYWORDS else "", text))
+    if hasattr(cls, "action_masks"):
+        rows.append((code("action_mask"), "", "which actions are legal, bool, one for each action"))
     text = (
         "Every step, and `reset`, reports the same finite scalars: of the epoch that the step ran "
         "(zero if it ran none), and running values of the episode without its warm-up. "
-        "`edgegym.envs.placement.INFO_KEYWORDS` lists the latter for Stable-Baselines3's "
-        "`Monitor`.\n\n"
+        f"`{cls.__module__}.INFO_KEYWORDS` lists the latter for Stable-Baselines3's `Monitor`.\n\n"
     )
     return text + table(("of the epoch", "of the episode", "meaning"), rows)
 

@@ -23,12 +23,12 @@ def code(value: object) -> str:
     return f"`{value}`"
 
 
-def number(value: float) -> str:
-    """Return a number in the fewest digits that a reader needs: four significant ones at most."""
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in the fewest digits that a reader needs, `digits` significant at most."""
     if value == 0 or 1e-3 <= abs(value) < 1e9:
-        rounded = float(f"{value:.4g}")
+        rounded = float(f"{value:.{digits}g}")
         return f"{rounded:,.0f}" if rounded.is_integer() else f"{rounded:,}"
-    return f"{value:.3g}"
+    return f"{value:.{digits}g}"
 
 
 def gib(size_bytes: float) -> str:
@@ -38,7 +38,7 @@ def gib(size_bytes: float) -> str:
 
 def percent(share: float) -> str:
     """Return a share as a percentage."""
-    return f"{number(100.0 * share)} %"
+    return f"{number(100.0 * share, 3)} %"
 
 
 def plain_roles(text: str) -> str:

@@ -83,7 +83,7 @@ def key_numbers(scenario: Scenario) -> str:
         ("Service", code(scenario.service.kind)),
         ("Target", f"first token within {number(scenario.objective.ttft_target_s)} s"),
         ("Reward", code(scenario.objective.kind)),
-        ("Episode", f"{epochs}, {control.moves_per_epoch} move(s) each"),
+        ("Episode", f"{epochs}; moves in each: at most {control.moves_per_epoch}"),
         (
             "Budget of moves",
             f"{gib(scenario.migration.budget_bytes_per_s)}/s, bucket of "
@@ -97,7 +97,7 @@ def key_numbers(scenario: Scenario) -> str:
 
 def _radio(scenario: Scenario) -> str:
     radio = scenario.radio
-    slope = f"{number(radio.xi)} s · (r / km)^{number(radio.alpha)}"
+    slope = f"{number(radio.xi)} s · (r / km)<sup>{number(radio.alpha)}</sup>"
     return f"{number(radio.base_s)} s + {slope}" if radio.base_s else slope
 
 
@@ -129,7 +129,7 @@ def request_types(scenario: Scenario) -> str:
             percent(item.share),
             f"{item.input_tokens:,} + {item.output_tokens:,}",
             f"{int(hits[:, q].max()):,}",
-            f"{number(float(best[q]))} … {number(float(cold[q]))} s",
+            f"{number(float(best[q]), 3)} … {number(float(cold[q]), 3)} s",
         )
         for q, item in enumerate(scenario.request_types)
     ]
@@ -175,18 +175,40 @@ def preset_names() -> str:
 def fields() -> str:
     """Return every field of a scenario by block, with type, default and meaning."""
     schema = Scenario.json_schema()
-    parts = ["## The scenario itself", _field_table(schema)]
-    done: set[str] = set()
-    queue = [block for item in schema["properties"].values() for block in _blocks(item)]
+    blocks = schema["$defs"]
+    paths: dict[str, list[str]] = {}
+    queue = [(schema, "")]
     while queue:
-        name = queue.pop(0)
-        if name in done:
-            continue
-        done.add(name)
-        block = schema["$defs"][name]
-        parts += [f"## {name}", literal_blocks(plain_roles(block.get("description", ""))), _field_table(block)]
-        queue += [inner for item in block["properties"].values() for inner in _blocks(item)]
+        block, path = queue.pop(0)
+        for field, item in block["properties"].items():
+            here = f"{path}.{field}".lstrip(".")
+            for name in _blocks(item):
+                seen = paths.setdefault(name, [])
+                if not seen:
+                    queue.append((blocks[name], here))
+                seen.append(here)
+    parts = ["## The scenario itself", _field_table(schema, blocks)]
+    for name, places in sorted(paths.items(), key=lambda item: _order(schema, item[1][0])):
+        block = blocks[name]
+        parts.append(f"## {_title(block, places)} {{ #{name.lower()} }}")
+        parts.append(literal_blocks(plain_roles(block.get("description", ""))))
+        parts.append(_field_table(block, blocks))
     return "\n\n".join(part.strip() for part in parts)
+
+
+def _order(schema: dict[str, Any], path: str) -> int:
+    """Return where a path stands: by the scenario's own field that it begins with."""
+    return list(schema["properties"]).index(path.split(".")[0])
+
+
+def _title(block: dict[str, Any], places: list[str]) -> str:
+    """Return where a block stands in a file, and its kind if there are several."""
+    shown = ", ".join(dict.fromkeys(places))
+    return f"{shown}: {kind}" if (kind := _kind(block)) else shown
+
+
+def _kind(block: dict[str, Any]) -> str | None:
+    return block["properties"].get("kind", {}).get("const")
 
 
 def _blocks(item: Any) -> list[str]:
@@ -194,19 +216,21 @@ def _blocks(item: Any) -> list[str]:
     if isinstance(item, dict):
         if "$ref" in item:
             return [item["$ref"].rsplit("/", 1)[1]]
-        kept = {key: value for key, value in item.items() if key not in ("default", "discriminator")}
+        kept = {
+            key: value for key, value in item.items() if key not in ("default", "discriminator")
+        }
         return [name for value in kept.values() for name in _blocks(value)]
     if isinstance(item, list):
         return [name for value in item for name in _blocks(value)]
     return []
 
 
-def _field_table(block: dict[str, Any]) -> str:
+def _field_table(block: dict[str, Any], blocks: dict[str, Any]) -> str:
     required = block.get("required", ())
     rows = []
     for name, item in block["properties"].items():
         default = "required" if name in required else _default(item.get("default"))
-        rows.append((code(name), _type(item), default, item.get("description", "")))
+        rows.append((code(name), _type(item, blocks), default, item.get("description", "")))
     return table(("field", "type", "default", "meaning"), rows)
 
 
@@ -220,14 +244,14 @@ def _default(value: Any) -> str:
     return code(json.dumps(value))
 
 
-def _type(item: dict[str, Any]) -> str:
+def _type(item: dict[str, Any], blocks: dict[str, Any]) -> str:
     """Return the type of a field in words, with links to blocks."""
     if "$ref" in item:
         name = item["$ref"].rsplit("/", 1)[1]
-        return f"[{name}](#{name.lower()})"
+        return f"[{_kind(blocks[name]) or 'block'}](#{name.lower()})"
     for key in ("anyOf", "oneOf"):
         if key in item:
-            kinds = [_type(kind) for kind in item[key] if kind.get("type") != "null"]
+            kinds = [_type(kind, blocks) for kind in item[key] if kind.get("type") != "null"]
             return " or ".join(kinds)
     if "const" in item:
         return code(json.dumps(item["const"]))
@@ -235,11 +259,16 @@ def _type(item: dict[str, Any]) -> str:
         return " or ".join(code(json.dumps(value)) for value in item["enum"])
     kind = item.get("type", "any")
     if kind == "array":
-        return f"list of {_type(item.get('items', {}))}"
+        return f"list of {_type(item.get('items', {}), blocks)}"
     if kind == "object":
-        return f"name: {_type(item.get('additionalProperties', {}))}"
-    words = {"integer": "whole number", "number": "number", "string": "text", "boolean": "yes or no"}
-    return words.get(kind, kind) + _range(item)
+        return f"name: {_type(item.get('additionalProperties', {}), blocks)}"
+    words = {
+        "integer": "whole number",
+        "number": "number",
+        "string": "text",
+        "boolean": "yes or no",
+    }
+    return words.get(kind, str(kind)) + _range(item)
 
 
 def _range(item: dict[str, Any]) -> str:
