@@ -136,6 +136,13 @@ def test_every_policy_and_command_is_in_its_table():
     assert "\x1b" not in text
 
 
+def test_every_extra_is_in_its_table():
+    shown = dict(rows(commands.extras()))
+    assert shown["`docs`"] == "mkdocs, mkdocs-material, mkdocstrings[python]"
+    assert "torch" in shown["`sb3`"]
+    assert "`dev`" not in shown
+
+
 def test_the_citation_is_that_of_the_repository():
     assert f"version = {{{edgegym.__version__}}}" in commands.citation()
 

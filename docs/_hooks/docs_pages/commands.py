@@ -1,8 +1,9 @@
-"""What the command line says about itself, policies by name, and how to cite."""
+"""What the command line says about itself, policies and extras by name, and how to cite."""
 
 import contextlib
 import io
 import re
+import tomllib
 from collections.abc import Callable
 from unittest import mock
 
@@ -67,6 +68,17 @@ def policy_names() -> str:
     return table(("name", "what it does"), rows)
 
 
+def extras() -> str:
+    """Return the table of what ``pip install "edgegym[EXTRA]"`` brings, without ``dev``."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = [
+        (code(name), ", ".join(re.split(r"[<>=!~;]", item)[0] for item in brought))
+        for name, brought in project["optional-dependencies"].items()
+        if name != "dev"
+    ]
+    return table(("extra", "brings"), rows)
+
+
 def citation() -> str:
     """Return the BibTeX entry of CITATION.cff."""
     cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -90,5 +102,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "commands": commands,
     "policies": policy_names,
     "citation": citation,
+    "extras": extras,
 }
 """What a page may ask for by name."""
