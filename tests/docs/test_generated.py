@@ -50,7 +50,7 @@ def test_the_observation_table_is_the_layout():
     layout = ObservationLayout.from_scenario(edgegym.preset("moving-hotspot"), observe_clock=True)
     sizes = {"S": layout.num_profiles, "F": layout.num_families}
     text = environments.environment_page("EdgeGym/Placement-v0", None)
-    section = text.split("## Observation Space")[1].split("## Rewards")[0]
+    section = text.split("## Observation Space")[1].split("### Sizes")[0]
     shown = rows(section)
     assert len(shown) == len(layout.features)
     for feature, (scope, name, size, columns, meaning, _) in zip(
@@ -62,6 +62,17 @@ def test_the_observation_table_is_the_layout():
         assert columns.split(" … ")[-1] == str(feature.start + feature.size - 1)
         assert meaning
     assert environments.observation_features(cls).count("\n| ") == len(layout.features)
+
+
+def test_the_sizes_are_those_of_the_spaces():
+    cls = environments.environment_class("EdgeGym/Placement-v0")
+    shown = rows(environments.sizes(cls))
+    assert len(shown) == len(edgegym.presets())
+    cells = dict(zip(edgegym.presets(), shown, strict=True))["moving-hotspot"]
+    env = cls(scenario="moving-hotspot")
+    assert cells[1:4] == ["25", "8", "7"]
+    assert cells[4] == f"`Discrete({env.action_space.n})`"
+    assert cells[5] == f"{env.observation_space.shape[0]} in [0, 1]"
 
 
 def test_the_arguments_are_those_of_the_class_and_all_explained():

@@ -83,6 +83,8 @@ def environment_page(env_id: str, picture: str | None) -> str:
     for heading in SECTIONS:
         parts.append(f"## {heading}")
         parts.append(_section(cls, heading, sections[heading]))
+        if heading == "Observation Space":
+            parts += ["### Sizes by scenario", sizes(cls)]
         if heading == "Rewards" and (keys := info_keys(cls)):
             parts += ["### Keys of `info`", keys]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
@@ -191,6 +193,31 @@ def observation_features(cls: type, meaning: dict[str, str] | None = None) -> st
 
 def _columns(start: int, size: int) -> str:
     return str(start) if size == 1 else f"{start} … {start + size - 1}"
+
+
+def sizes(cls: type) -> str:
+    """Return the table of both spaces in each preset."""
+    rows = []
+    for name in edgegym.presets():
+        env = cls(scenario=name)
+        try:
+            world, spaces = env.scenario, (env.action_space, env.observation_space)
+        finally:
+            env.close()
+        counts = (world.max_nodes, len(world.profiles), len(world.family_names))
+        rows.append((f"[{name}](../scenarios/{name}.md)", *counts, *map(_space, spaces)))
+    head = ("scenario", "most nodes N", "profiles S", "families F", "actions", "observation")
+    return table(head, rows)
+
+
+def _space(space: Any) -> str:
+    """Return a space in short: how many choices, or how many numbers in which range."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return code(f"Discrete({space.n})")
+    if isinstance(space, gymnasium.spaces.Box):
+        shape = " × ".join(map(str, space.shape))
+        return f"{shape} in [{space.low.min():g}, {space.high.max():g}]"
+    return code(space)
 
 
 def arguments(cls: type, meaning: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import edgegym
 from docs_pages.markdown import code, gib, literal_blocks, number, percent, plain_roles, table
-from docs_pages.results import results_section
+from docs_pages.results import ROOT, results_section
 from edgegym.world.scenario import Scenario
 
 
@@ -39,10 +39,24 @@ def scenario_page(name: str, picture: str | None, results: Path) -> str:
         "### Demand",
         demand(scenario),
         results_section(name, results),
+        "## Try it",
+        _commands(name),
         "## The whole scenario",
         f'??? note "`edgegym scenarios show {name}`"\n\n' + _indented(_yaml(scenario)),
     ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _commands(name: str) -> str:
+    lines = [
+        f"edgegym compare --scenario {name} --policy static analytic analytic_local",
+        f"edgegym render --scenario {name} --policy analytic_local -o {name}.gif",
+        f"edgegym solve --scenario {name} --optimize",
+    ]
+    config = Path("configs") / f"{name}.yaml"
+    if (ROOT / config).is_file():
+        lines.append(f"python -m agents train {config.as_posix()}    # in a clone")
+    return "\n".join(["```sh", *lines, "```"])
 
 
 def _yaml(scenario: Scenario) -> str:
