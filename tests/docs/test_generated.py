@@ -1,7 +1,6 @@
 """What the site computes from the code is what the code says, and its pages hang together."""
 
 import inspect
-import json
 import re
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import yaml
 import edgegym
 from edgegym.cli.main import COMMANDS
 from edgegym.envs.info import EPOCH_KEYS, INFO_KEYWORDS, INFO_MEANING
+from edgegym.evaluation import compare
 from edgegym.interface.layout import ObservationLayout
 from edgegym.policies import policies
 from tests.docs.pages import DOCS, HOOKS, PAGES, ROOT
@@ -160,29 +160,23 @@ def test_the_citation_is_that_of_the_repository():
 
 def test_results_come_from_committed_files_only(tmp_path):
     assert results.results_section("toy", tmp_path) == ""
-    document = {
-        "seeds": [1, 2],
-        "reference": "analytic",
-        "scenario": {"name": "toy"},
-        "card": {"episode": "20 epochs of 5 s", "target": "within 0.8 s"},
-        "policies": [
-            {
-                "policy": name,
-                "coverage": coverage,
-                "difference": coverage - 0.5,
-                "difference_interval": {"low": -0.3, "high": -0.1},
-                "mean_ttft_s": 0.4,
-                "p90_ttft_s": 1.0,
-                "bytes_moved": 2e9,
-            }
-            for name, coverage in (("static", 0.3), ("analytic", 0.5))
-        ],
-    }
-    (tmp_path / "toy.json").write_text(json.dumps(document))
-    shown = rows(results.results_section("toy", tmp_path))
-    assert shown[0][:3] == ["`static`", "0.300", "−0.200 [−0.300, −0.100]"]
-    assert shown[1][2] == "reference"
-    assert shown[0][3:] == ["0.40 s", "1.00 s", "2 GB"]
+    played = compare(
+        {"static": "static", "analytic": "analytic"},
+        scenario="toy",
+        seeds=[10_000, 10_001],
+        workers=1,
+        progress=False,
+    )
+    played.to_json(tmp_path / "toy.json")
+    section = results.results_section("toy", tmp_path)
+    static, analytic = rows(section)
+    assert "2 evaluation seeds (10000 … 10001)" in section
+    assert (static[0], analytic[0]) == ("`static`", "`analytic`")
+    assert static[1] == f"{played.table[0].coverage:.3f}"
+    assert static[2].startswith(f"{played.table[0].difference:+.3f} [".replace("-", "−"))
+    assert analytic[2] == "reference"
+    assert analytic[3] == f"{played.table[1].mean_ttft_s:.2f} s"
+    assert analytic[5] == f"{played.table[1].bytes_moved / 1e9:.0f} GB"
 
 
 def test_the_demo_table_is_the_readmes():

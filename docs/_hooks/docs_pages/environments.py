@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 
 import edgegym
-from docs_pages.markdown import code, number, plain_roles, table
+from docs_pages.markdown import code, number, plain_roles, table, unbroken
 
 SECTIONS = (
     "Description",
@@ -171,7 +171,9 @@ def observation_features(cls: type, meaning: dict[str, str] | None = None) -> st
     rows = []
     for feature in example.features:
         sizes = tuple(layout.feature(feature.name).size for layout in layouts)
-        scale = "as it is" if feature.scale is None else f"x / (x + {number(feature.scale)})"
+        scale = (
+            "as it is" if feature.scale is None else unbroken(f"x / (x + {number(feature.scale)})")
+        )
         rows.append(
             (
                 feature.scope,

@@ -31,6 +31,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def unbroken(text: str) -> str:
+    """Return a text that stays on one line."""
+    return text.replace(" ", "&nbsp;")
+
+
 def gib(size_bytes: float) -> str:
     """Return a size in GiB."""
     return f"{number(size_bytes / _GIB)} GiB"

@@ -35,10 +35,10 @@ def comparison_table(document: dict[str, Any]) -> str:
     rows = [
         (
             code(row["policy"]),
-            f"{row['coverage']:.3f}",
+            _shown(row["coverage"], "{:.3f}"),
             _difference(row, document["reference"]),
-            f"{row['mean_ttft_s']:.2f} s",
-            f"{row['p90_ttft_s']:.2f} s",
+            _shown(row["mean_ttft_s"], "{:.2f} s"),
+            _shown(row["p90_ttft_s"], "{:.2f} s"),
             f"{row['bytes_moved'] / 1e9:.0f} GB",
         )
         for row in document["policies"]
@@ -65,8 +65,13 @@ def _difference(row: dict[str, Any], reference: str) -> str:
     if row["policy"] == reference:
         return "reference"
     interval = row["difference_interval"]
-    low, high = interval["low"], interval["high"]
-    return f"{row['difference']:+.3f} [{low:+.3f}, {high:+.3f}]".replace("-", "−")
+    bounds = ", ".join(_shown(interval[bound], "{:+.3f}") for bound in ("low", "high"))
+    return f"{_shown(row['difference'], '{:+.3f}')} [{bounds}]"
+
+
+def _shown(value: float | None, form: str) -> str:
+    """Return a number in a form, with a real minus sign; a dash where there is none."""
+    return "–" if value is None else form.format(value).replace("-", "−")
 
 
 def demo_table(name: str) -> str:

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import edgegym
-from docs_pages.markdown import code, gib, literal_blocks, number, percent, plain_roles, table
+from docs_pages.markdown import (
+    code,
+    gib,
+    literal_blocks,
+    number,
+    percent,
+    plain_roles,
+    table,
+    unbroken,
+)
 from docs_pages.results import ROOT, results_section
 from edgegym.world.scenario import Scenario
 
@@ -143,7 +152,7 @@ def request_types(scenario: Scenario) -> str:
             percent(item.share),
             f"{item.input_tokens:,} + {item.output_tokens:,}",
             f"{int(hits[:, q].max()):,}",
-            f"{number(float(best[q]), 3)} … {number(float(cold[q]), 3)} s",
+            unbroken(f"{number(float(best[q]), 3)} … {number(float(cold[q]), 3)} s"),
         )
         for q, item in enumerate(scenario.request_types)
     ]
