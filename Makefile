@@ -7,6 +7,9 @@ JOBS ?= 2
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+DOCS_INSTALLED := $(VENV)/.docs-installed
+# Where `make docs` puts the documentation.
+SITE ?= site
 PYTEST := $(BIN)/python -m pytest
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
 
@@ -78,7 +81,23 @@ bench: $(INSTALLED) ## Measure the speed of simulator, environment and equilibri
 figures: $(INSTALLED) ## Draw the framework paper's figures and the studies for docs/figures.md
 	$(BIN)/edgegym figures all studies -o docs/figures --page docs/figures.md
 
+# Apart from the rest: who trains an agent needn't wait for it.
+$(DOCS_INSTALLED): $(INSTALLED)
+	@echo "Installing what builds the documentation ..."
+	@$(PIP_INSTALL) -c constraints.txt --editable '.[docs]'
+	@touch $@
+
+# Material announces its successor at each build, which is no news after the first.
+.PHONY: docs
+docs: $(DOCS_INSTALLED) ## Build the documentation into site/, with every link checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir "$(abspath $(SITE))"
+	@echo "Built: $(SITE)/index.html"
+
+.PHONY: docs-serve
+docs-serve: $(DOCS_INSTALLED) ## Show the documentation at http://127.0.0.1:8000, renewed at each edit
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch edgegym --watch docs
+
 .PHONY: clean
 clean: ## Remove builds and caches; keeps the virtual environment and runs/
-	rm -rf build dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf build dist $(SITE) .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find agents edgegym tests -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -24,6 +24,24 @@ INFO_KEYWORDS = tuple(f"episode_{key}" for key in _NOTHING)
 """Running values of the episode, warm-up excluded. For Stable-Baselines3's
 ``Monitor(env, info_keywords=INFO_KEYWORDS)``, which reads only an episode's last step."""
 
+INFO_MEANING = {
+    "arrivals": "requests that came",
+    "decided": "requests whose target was met or missed, or that were rejected",
+    "hits": "requests whose first token came within the target",
+    "first_tokens": "requests that got their first token",
+    "rejected": "requests that no node could take",
+    "completed": "requests that were finished",
+    "ttft_sum_s": "sum of the times to first token, seconds; over `first_tokens` it is the mean",
+    "bytes_moved": "bytes charged for moves",
+    "moves": "moves started",
+    "illegal_actions": "actions that were no legal move, and so did nothing",
+    "reward_service": "part of the reward that traffic earned",
+    "reward_migration": "part of the reward that moves cost, negative or zero",
+    "utilization": "share of slot time in use, mean over nodes",
+    "prefill_utilization": "GPU-seconds of prefill per second, mean over nodes",
+}
+"""What each key says, for the documentation; the keys of ``EPOCH_KEYS``."""
+
 
 def no_epoch() -> dict[str, int | float]:
     """Return the values of a step that ran no epoch."""

@@ -9,7 +9,14 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 
 from edgegym.envs.checks import check_kinds, check_options, check_state
-from edgegym.envs.info import INFO_KEYWORDS, add_epoch, epoch_values, no_episode, no_epoch
+from edgegym.envs.info import (
+    INFO_KEYWORDS,
+    INFO_MEANING,
+    add_epoch,
+    epoch_values,
+    no_episode,
+    no_epoch,
+)
 from edgegym.envs.tier_wait import advertised_tier_wait_s
 from edgegym.interface.actions import PlacementActions, write_action_mask
 from edgegym.interface.layout import ObservationLayout
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
     from edgegym.envs.rendering import FleetRenderer
     from edgegym.simulator import WindowStats
 
-__all__ = ["INFO_KEYWORDS", "PlacementEnv"]
+__all__ = ["INFO_KEYWORDS", "INFO_MEANING", "PlacementEnv"]
 
 
 class PlacementEnv(gymnasium.Env):

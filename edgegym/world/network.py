@@ -192,12 +192,14 @@ class TieredNetwork:
     prefill_s : array_like [S, Q], optional
         Prefill times to use instead of the formula. Afterwards the times in use, either way.
 
-    No number may be above 1e12, no occupancy above 1e9 seconds.
-
     Raises
     ------
     ValueError
         If a field breaks its rule; the message names the field, the value and the rule.
+
+    Notes
+    -----
+    No number may be above 1e12, no occupancy above 1e9 seconds.
     """
 
     density_per_km2: float

@@ -1,0 +1,1 @@
+"""Parts of the documentation that are computed from the code when the site is built."""

@@ -1,0 +1,274 @@
+"""A page for each registered environment, in Gymnasium's order, from its class."""
+
+import inspect
+import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import gymnasium
+
+import edgegym
+from docs_pages.markdown import code, number, plain_roles, table, unbroken
+
+SECTIONS = (
+    "Description",
+    "Action Space",
+    "Observation Space",
+    "Rewards",
+    "Starting State",
+    "Episode End",
+    "Arguments",
+    "Vectorized environment",
+    "Version History",
+)
+"""Headings of an environment's docstring, in Gymnasium's order."""
+
+_PREFIX = "EdgeGym/"
+_HEADING = re.compile(r"^## (.+)$", flags=re.M)
+_EXAMPLE = "moving-hotspot"
+
+
+def environment_ids() -> tuple[str, ...]:
+    """Return the ids of all edgegym environments, in the order of their registration."""
+    edgegym.register()
+    return tuple(name for name in gymnasium.registry if name.startswith(_PREFIX))
+
+
+def page_name(env_id: str) -> str:
+    """Return the file of an environment's page within ``environments/``."""
+    return env_id.removeprefix(_PREFIX).lower() + ".md"
+
+
+def environment_class(env_id: str) -> type:
+    """Return the class that an id makes."""
+    module, name = str(gymnasium.spec(env_id).entry_point).split(":")
+    return getattr(import_module(module), name)
+
+
+def docstring_sections(cls: type) -> tuple[str, dict[str, str]]:
+    """Return what precedes the first heading of a class docstring, and its sections by heading."""
+    text = inspect.getdoc(cls) or ""
+    lead, *parts = _HEADING.split(text)
+    return lead.strip(), dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+
+
+def environment_page(env_id: str, picture: str | None) -> str:
+    """Return the page of an environment.
+
+    Parameters
+    ----------
+    env_id : str
+        A registered id.
+    picture : str or None
+        File of a rendered frame as seen from the page.
+
+    Raises
+    ------
+    ValueError
+        If the class docstring lacks a heading of ``SECTIONS``, or has them in another order.
+    """
+    cls = environment_class(env_id)
+    lead, sections = docstring_sections(cls)
+    if tuple(sections) != SECTIONS:
+        raise ValueError(
+            f"docstring of {cls.__qualname__}: headings are {list(sections)}; "
+            f"an environment's page has {list(SECTIONS)}"
+        )
+    parts = [f"# {env_id.removeprefix(_PREFIX)}", plain_roles(lead)]
+    if picture:
+        parts.append(f"![A frame that the environment drew]({picture})")
+    parts.append(f'```python\nimport gymnasium as gym\n\nenv = gym.make("edgegym:{env_id}")\n```')
+    parts.append(_summary(env_id))
+    for heading in SECTIONS:
+        parts.append(f"## {heading}")
+        parts.append(_section(cls, heading, sections[heading]))
+        if heading == "Observation Space":
+            parts += ["### Sizes by scenario", sizes(cls)]
+        if heading == "Rewards" and (keys := info_keys(cls)):
+            parts += ["### Keys of `info`", keys]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _section(cls: type, heading: str, text: str) -> str:
+    """Return a section; its table gives way to one from the code, where there is one."""
+    computed = {"Observation Space": observation_features, "Arguments": arguments}
+    text = plain_roles(text)
+    if heading not in computed:
+        return text
+    fresh = computed[heading](cls, _last_column(text))
+    return re.sub(r"(?:^\|.*\n?)+", lambda _: fresh, text, count=1, flags=re.M) if fresh else text
+
+
+def _last_column(text: str) -> dict[str, str]:
+    """Return the last cell of each row of a section's table by name (the second to first cells)."""
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in text.splitlines()
+        if line.lstrip().startswith("|")
+    ]
+    meaning = {}
+    for row in rows[2:]:
+        for cell in row[:-1]:
+            meaning.setdefault(cell.strip("`"), row[-1])
+    return meaning
+
+
+def _make(env_id: str, **arguments: Any) -> Any:
+    return gymnasium.make(env_id, **arguments).unwrapped
+
+
+def _summary(env_id: str) -> str:
+    """Return the spaces of the environment in its default world, as it declares them."""
+    env = _make(env_id)
+    try:
+        rows = [
+            ("Action space", code(env.action_space)),
+            ("Observation space", code(env.observation_space)),
+            ("Default scenario", f"[{env.scenario.name}](../scenarios/{env.scenario.name}.md)"),
+            ("Render modes", ", ".join(map(code, env.metadata["render_modes"]))),
+        ]
+    finally:
+        env.close()
+    return table(("", "in its default scenario"), rows)
+
+
+def _layout_of(cls: type, scenario: str) -> Any:
+    """Return the layout of an environment's observations, clock included if it offers one."""
+    clock = "observe_clock" in inspect.signature(cls).parameters
+    env = cls(scenario=scenario, **({"observe_clock": True} if clock else {}))
+    try:
+        return getattr(env, "layout", None)
+    finally:
+        env.close()
+
+
+def _symbol(sizes: tuple[int, ...], layouts: tuple[Any, ...]) -> str:
+    """Return S or F where a feature has that size in every preset, else the number."""
+    if len(set(sizes)) == 1:
+        return str(sizes[0])
+    if sizes == tuple(layout.num_profiles for layout in layouts):
+        return "S"
+    if sizes == tuple(layout.num_families for layout in layouts):
+        return "F"
+    raise ValueError(f"sizes {sizes} are neither constant nor profiles nor families")
+
+
+def observation_features(cls: type, meaning: dict[str, str] | None = None) -> str:
+    """Return the table of an environment's observation features; "" if it has another layout.
+
+    Parameters
+    ----------
+    cls : type
+        The environment's class.
+    meaning : dict, optional
+        What each feature says, by name; its unit where there is no such text.
+    """
+    example = _layout_of(cls, _EXAMPLE)
+    if example is None:
+        return ""
+    layouts = tuple(_layout_of(cls, name) for name in edgegym.presets())
+    rows = []
+    for feature in example.features:
+        sizes = tuple(layout.feature(feature.name).size for layout in layouts)
+        scale = (
+            "as it is" if feature.scale is None else unbroken(f"x / (x + {number(feature.scale)})")
+        )
+        rows.append(
+            (
+                feature.scope,
+                code(feature.name),
+                _symbol(sizes, layouts),
+                _columns(feature.start, feature.size),
+                (meaning or {}).get(feature.name, feature.unit),
+                scale,
+            )
+        )
+    head = ("scope", "feature", "size", "columns", "value", "written as")
+    note = (
+        f"Columns and scales are those of `{_EXAMPLE}` (S = {example.num_profiles} profiles, "
+        f"F = {example.num_families} families, N = {example.num_nodes} nodes, "
+        f"K = {example.node_features}, G = {example.global_features} with the clock).\n"
+    )
+    return table(head, rows) + "\n" + note
+
+
+def _columns(start: int, size: int) -> str:
+    return str(start) if size == 1 else f"{start} … {start + size - 1}"
+
+
+def sizes(cls: type) -> str:
+    """Return the table of both spaces in each preset."""
+    rows = []
+    for name in edgegym.presets():
+        env = cls(scenario=name)
+        try:
+            world, spaces = env.scenario, (env.action_space, env.observation_space)
+        finally:
+            env.close()
+        counts = (world.max_nodes, len(world.profiles), len(world.family_names))
+        rows.append((f"[{name}](../scenarios/{name}.md)", *counts, *map(_space, spaces)))
+    head = ("scenario", "most nodes N", "profiles S", "families F", "actions", "observation")
+    return table(head, rows)
+
+
+def _space(space: Any) -> str:
+    """Return a space in short: how many choices, or how many numbers in which range."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return code(f"Discrete({space.n})")
+    if isinstance(space, gymnasium.spaces.Box):
+        shape = " × ".join(map(str, space.shape))
+        return f"{shape} in [{space.low.min():g}, {space.high.max():g}]"
+    return code(space)
+
+
+def arguments(cls: type, meaning: dict[str, str]) -> str:
+    """Return the table of a class's arguments, with the defaults of its signature."""
+    rows = []
+    for name, parameter in inspect.signature(cls).parameters.items():
+        default = "required" if parameter.default is parameter.empty else repr(parameter.default)
+        rows.append((code(name), code(default), meaning.get(name, "")))
+    return table(("argument", "default", "meaning"), rows)
+
+
+def info_keys(cls: type) -> str:
+    """Return the table of the keys in ``info``; "" if the environment's module explains none.
+
+    It does so by ``INFO_MEANING``, what each key of an epoch says, and ``INFO_KEYWORDS``, the
+    running values of the episode.
+    """
+    module = import_module(cls.__module__)
+    meaning: dict[str, str] = getattr(module, "INFO_MEANING", {})
+    if not meaning:
+        return ""
+    rows = []
+    for key, text in meaning.items():
+        running = f"episode_{key}"
+        rows.append((code(key), code(running) if running in module.INFO_KEYWORDS else "", text))
+    if hasattr(cls, "action_masks"):
+        rows.append((code("action_mask"), "", "which actions are legal, bool, one for each action"))
+    text = (
+        "Every step, and `reset`, reports the same finite scalars: of the epoch that the step ran "
+        "(zero if it ran none), and running values of the episode without its warm-up. "
+        f"`{cls.__module__}.INFO_KEYWORDS` lists the latter for Stable-Baselines3's `Monitor`.\n\n"
+    )
+    return text + table(("of the epoch", "of the episode", "meaning"), rows)
+
+
+def overview() -> str:
+    """Return the table of all environments."""
+    rows = []
+    for env_id in environment_ids():
+        cls = environment_class(env_id)
+        lead, _ = docstring_sections(cls)
+        env = _make(env_id)
+        try:
+            kind = type(env.action_space).__name__
+        finally:
+            env.close()
+        rows.append((f"[`{env_id}`]({page_name(env_id)})", plain_roles(lead), code(kind)))
+    return table(("id", "what the agent does", "actions"), rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"environments": overview}
+"""What a page may ask for by name."""
