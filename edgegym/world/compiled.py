@@ -10,7 +10,7 @@ from edgegym.world.demand import Diurnal, Drift, FlashCrowd, Hotspot, Mmpp
 from edgegym.world.layout import PlaceLaw, place_law
 from edgegym.world.replay import ReplayTable, replay_table
 from edgegym.world.routing import LoadAwareRouting
-from edgegym.world.serving import EngineService, LognormalService, TokensService
+from edgegym.world.serving import EngineService, LognormalService, LruCache, TokensService
 
 if TYPE_CHECKING:
     from edgegym.world.scenario import Scenario
@@ -30,6 +30,9 @@ ROUTER_KINDS = (
 )
 WAIT_KINDS = ("backlog", "measured", "tier")
 SERVICE_KINDS = ("exponential", "deterministic", "lognormal", "tokens", "engine")
+
+
+_NEVER_BYTES = 2**62
 
 
 class World(NamedTuple):
@@ -126,6 +129,15 @@ def _long_run_family_share(
     return share / share.sum(), float(1.0 + extra)
 
 
+def _move_bytes(scenario: "Scenario") -> NDArray[np.int64]:
+    """Return the price of each move, ``[S, S]``: more than any bucket holds where nothing moves."""
+    if isinstance(scenario.cache, LruCache):
+        never = np.full(scenario.catalogue.move_bytes.shape, _NEVER_BYTES)
+        np.fill_diagonal(never, 0)
+        return never
+    return scenario.catalogue.move_bytes.copy()
+
+
 def compile_world(scenario: "Scenario") -> World:
     """Return the plain arrays of a scenario.
 
@@ -219,7 +231,7 @@ def compile_world(scenario: "Scenario") -> World:
         prefill_s=prefill,
         min_prefill_s=prefill.min(axis=0),
         meet=catalogue.meet.copy(),
-        move_bytes=catalogue.move_bytes.copy(),
+        move_bytes=_move_bytes(scenario),
         holding_bytes=catalogue.holding_bytes.copy(),
         slots=np.array(scenario.concurrency, dtype=np.int64),
         slot_service_rate=1.0 / (occupancy @ type_share),
