@@ -118,6 +118,11 @@ def _check_world(scenario: Scenario) -> None:
     assert (left <= np.minimum(ends[:, None], ends[None, :])).all()
     hit, meet = world.hit_tokens[:S], world.hit_tokens[world.meet]
     np.testing.assert_array_equal(meet, np.minimum(hit[:, None], hit[None, :]))
+    if scenario.nodes.classes:
+        # Slots are means over the nodes that the profile fits; tests of classes look at each.
+        assert (world.slots <= world.classes.slots.max(axis=0)).all()
+        assert (world.slots >= 1).all()
+        return
     used = ends + world.slots * world.runtime_bytes_per_sequence
     assert (used <= world.usable_bytes).all()
     assert (used + world.runtime_bytes_per_sequence > world.usable_bytes).all()
