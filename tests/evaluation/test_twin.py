@@ -47,6 +47,14 @@ def test_same_requests_give_the_same_numbers_to_the_digit(program, nodes, second
             {"demand.modulations": [{"kind": "diurnal", "amplitude": 0.5, "period_s": 60.0}]},
             "demand.modulations",
         ),
+        (
+            {
+                "demand.modulations": [
+                    {"kind": "mmpp", "burst_level": 2.0, "burst_s": 1.0, "calm_s": 2.0}
+                ]
+            },
+            "demand.modulations",
+        ),
     ],
 )
 def test_worlds_that_the_twin_does_not_know_are_refused(program, overrides, field):
