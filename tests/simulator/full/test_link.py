@@ -255,7 +255,7 @@ def test_ends_stay_exact_over_a_long_busy_period():
 
 
 @kernel
-def _advertised(link_params, state, times, ending, seen):
+def _advertised(link_params, state, times, ending, seen, size):
     """Add a flow at each time, or end one, after reading the advertised rate."""
     link = lend(state)
     for k in range(len(times)):
@@ -264,7 +264,7 @@ def _advertised(link_params, state, times, ending, seen):
             seen[k] = advertised_bytes_per_s(link_params, link, times[k])
         else:
             seen[k] = advertised_bytes_per_s(link_params, link, times[k])
-            add_flow(link_params, link, times[k], MOVE, k, 0, 0, 150)
+            add_flow(link_params, link, times[k], MOVE, k, 0, 0, size)
 
 
 @pytest.mark.twin
@@ -278,17 +278,29 @@ def test_bandwidth_is_advertised_at_multiples_of_the_period():
     times = [0.0, 0.25, 1.0, 1.5]
     seen = np.zeros(4)
     link = one_of(allocate_link(link_params, 1))
-    _advertised(link_params, link, np.array(times), np.zeros(4, dtype=bool), seen)
+    _advertised(link_params, link, np.array(times), np.zeros(4, dtype=bool), seen, 150)
     # Idle: 100. Two flows at 1: one more would get a third. One that came at 1 is not known yet.
     np.testing.assert_allclose(seen, [100.0, 100.0, 100 / 3, 100 / 3])
 
     link = one_of(allocate_link(link_params, 1))
     times = [0.0, 1.5, 1.5, 2.0]
-    _advertised(link_params, link, np.array(times[:1]), np.zeros(1, dtype=bool), seen)
-    _advertised(link_params, link, np.array(times[1:2]), np.ones(1, dtype=bool), seen[1:])
-    _advertised(link_params, link, np.array(times[2:]), np.zeros(2, dtype=bool), seen[2:])
+    _advertised(link_params, link, np.array(times[:1]), np.zeros(1, dtype=bool), seen, 150)
+    _advertised(link_params, link, np.array(times[1:2]), np.ones(1, dtype=bool), seen[1:], 150)
+    _advertised(link_params, link, np.array(times[2:]), np.zeros(2, dtype=bool), seen[2:], 150)
     # At 1 there was one flow; it ended at 1.5 and another came; at 2 that one is known.
     np.testing.assert_allclose(seen, [100.0, 50.0, 50.0, 50.0])
+
+
+@pytest.mark.twin
+def test_an_end_at_a_multiple_of_the_period_is_advertised():
+    """A flow of 200 bytes, alone, ends at 2: from then on the link passes for empty."""
+    link_params = params(100.0, advertise_s=1.0)
+    link = one_of(allocate_link(link_params, 1))
+    seen = np.zeros(3)
+    _advertised(link_params, link, np.array([0.0]), np.zeros(1, dtype=bool), seen, 200)
+    _advertised(link_params, link, np.array([2.0]), np.ones(1, dtype=bool), seen[1:], 0)
+    _advertised(link_params, link, np.array([2.5]), np.zeros(1, dtype=bool), seen[2:], 200)
+    np.testing.assert_allclose(seen, 100.0)
 
 
 @kernel
