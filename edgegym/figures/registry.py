@@ -17,6 +17,7 @@ from edgegym.figures import (
     fig11,
     fig12,
     fleet,
+    herding,
     practice,
 )
 from edgegym.figures.spec import Figure
@@ -34,6 +35,7 @@ FIGURES: tuple[Figure, ...] = (
     fig12.FIGURE,
     fleet.FIGURE,
     fallback.FIGURE,
+    herding.FIGURE,
     practice.FIGURE,
     fetch.FIGURE,
     calibration.FIGURE,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgegym.jit import kernel
-from edgegym.simulator.compiling import borrow
+from edgegym.simulator.compiling import lend
 from edgegym.simulator.full.candidates import gather
 from edgegym.simulator.full.rings import rings_around, run_of, seen_squared_km2
 from edgegym.simulator.full.routing_columns import NODE
@@ -20,18 +20,18 @@ pytestmark = pytest.mark.twin
 
 @kernel
 def _gather(routing, ask, now, only_open):
-    found = gather(borrow(routing), ask, now, only_open)
+    found = gather(lend(routing), ask, now, only_open)
     return found.count, found.nearest
 
 
 @kernel
 def _choose(area, x, y, request_type):
-    return choose_node(borrow(area), x, y, request_type)
+    return choose_node(lend(area), x, y, request_type)
 
 
 @kernel
 def _ring_of_places(area, x, y, rings_of_places, squared_km2):
-    area = borrow(area)
+    area = lend(area)
     rings = rings_around(area, x, y)
     for ring in range(rings.last + 1):
         squared_km2[ring] = seen_squared_km2(rings, ring)
