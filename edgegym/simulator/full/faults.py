@@ -55,7 +55,13 @@ from edgegym.simulator.full.columns import (
     TURNED_AWAY,
 )
 from edgegym.simulator.full.counting import count_first_token, log_end
-from edgegym.simulator.full.counts import FAILURES, INTERRUPTED, REDISPATCHED, count
+from edgegym.simulator.full.counts import (
+    FAILURES,
+    INTERRUPTED,
+    REDISPATCHED,
+    REFRESH_BYTES,
+    count,
+)
 from edgegym.simulator.full.engine import engine_drop
 from edgegym.simulator.full.fetching import drop_fetch, drop_fetches
 from edgegym.simulator.full.flows import REFRESH
@@ -253,5 +259,6 @@ def _recover_station(fleet: FullLane, station: int, now: float) -> None:
         row = work[station, HOLDS]
         held = row % holdings.num_holdings
         size = holdings.missing_bytes[held, catalogue.profile[station]]
+        count(fleet.desk.counts, REFRESH_BYTES, size)
         receive(fleet, station, row, size, REFRESH, now)
     note_load(fleet.routing, station, now)

@@ -38,6 +38,7 @@ class HandMade:
         places_km: Sequence[tuple[float, float]],
         profiles: Sequence[int],
         requests: Sequence[tuple[float, float, float, int]],
+        /,
         **overrides: Any,
     ) -> None:
         """Build it; requests are (time, x, y, type), overrides change the world of ``scenario``."""
