@@ -70,10 +70,9 @@ def scarce_backhaul() -> Scenario:
         description=(
             "Llama-3.1-8B on L4: slow to compute, so prefixes are worth moving, and all moves and "
             "fetches share one link of 10 Gb/s. A prefix of 5120 tokens is 0.6 GB: half a second "
-            "alone, as against 1.5 s of prefill, but only two of the 21 long requests that come each "
-            "second could fetch theirs. What an agent moves ahead of the wandering "
-            "crowds is fetched no more, and what it moves in vain delays those who fetch. "
-            + _ESTIMATED
+            "alone, as against 1.5 s of prefill, but only two of the 21 long requests that come "
+            "each second could fetch theirs. What an agent moves ahead of the wandering crowds is "
+            "fetched no more, and what it moves in vain delays those who fetch. " + _ESTIMATED
         ),
         region=Region(width_km=5.0, height_km=5.0),
         nodes=Nodes(count=25),
