@@ -70,10 +70,9 @@ def scarce_backhaul() -> Scenario:
         description=(
             "Llama-3.1-8B on L4: slow to compute, so prefixes are worth moving, and all moves and "
             "fetches share one link of 10 Gb/s. A prefix of 5120 tokens is 0.6 GB: half a second "
-            "alone, as against 1.5 s of prefill, but only two of the eighteen long requests that "
-            "come each second could fetch theirs. What an agent moves ahead of the wandering "
-            "crowds is fetched no more, and what it moves in vain delays those who fetch. "
-            + _ESTIMATED
+            "alone, as against 1.5 s of prefill, but only two of the 21 long requests that come "
+            "each second could fetch theirs. What an agent moves ahead of the wandering crowds is "
+            "fetched no more, and what it moves in vain delays those who fetch. " + _ESTIMATED
         ),
         region=Region(width_km=5.0, height_km=5.0),
         nodes=Nodes(count=25),
@@ -110,7 +109,7 @@ def scarce_backhaul() -> Scenario:
         hardware=Hardware.model_validate({"preset": "llama-3.1-8b@l4"}),
         radio=Radio(xi=0.36, alpha=2.0),
         demand=Demand(
-            rate_per_node=1.2,
+            rate_per_node=1.4,
             modulations=(
                 Hotspot(
                     families=FAMILIES,
@@ -129,7 +128,7 @@ def scarce_backhaul() -> Scenario:
             mix={"none": 0.2, "shallow": 0.2} | {f"deep_{number}": 0.1 for number in range(1, 7)}
         ),
         control=Control(epoch_s=5.0, horizon_epochs=120),
-        objective=Objective(ttft_target_s=2.0),
+        objective=Objective(ttft_target_s=1.5),
     )
 
 
@@ -185,7 +184,7 @@ def toolagent() -> Scenario:
         hardware=Hardware.model_validate({"preset": "llama-3.1-8b@l40s"}),
         radio=Radio(xi=0.36, alpha=2.0),
         demand=Demand(
-            rate_per_node=3.0,
+            rate_per_node=1.5,
             modulations=(
                 Hotspot(concentration=0.8, sigma_km=0.7, orbit_radius_km=1.5, period_s=600.0),
             ),

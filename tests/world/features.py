@@ -54,7 +54,6 @@ _BACKHAUL = st.fixed_dictionaries(
         "access_bytes_per_s": st.floats(1, 1e12),
         "compression": st.floats(1, 4),
         "restore_bytes_per_s": st.floats(1, 1e12),
-        "layers": st.integers(1, 64),
     },
 )
 _ORIGIN = st.fixed_dictionaries(
@@ -145,6 +144,8 @@ def full_documents(draw: st.DrawFn) -> dict[str, Any]:
         "failures": _FAILURES,
     }
     document |= draw(st.fixed_dictionaries({"origin": _ORIGIN}, optional=blocks))
+    if document["service"]["kind"] != "engine" and draw(st.booleans()):
+        document["backhaul"]["layers"] = draw(st.integers(1, 64))
     return document
 
 

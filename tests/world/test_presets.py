@@ -18,6 +18,10 @@ def test_names():
         "moving-hotspot",
         "flash-crowd",
         "diurnal-load",
+        "mixed-fleet",
+        "node-failures",
+        "scarce-backhaul",
+        "toolagent",
     )
     assert edgegym.presets is presets
 
@@ -106,3 +110,44 @@ def test_network_is_the_long_run_mean(name):
     assert network.request_intensity * area == pytest.approx(world.mean_rate_per_s)
     extra = {"flash-crowd": 40 / 120}.get(name, 0.0)
     assert world.mean_rate_per_s == pytest.approx(world.base_rate_per_s * (1 + extra))
+
+
+def test_mixed_fleet_has_whole_nodes_of_each_class_and_room_for_the_same_profiles():
+    scenario = preset("mixed-fleet")
+    tables = scenario.compile().classes
+    np.testing.assert_allclose(tables.share * 25, [8, 8, 4, 5])
+    np.testing.assert_array_equal(tables.slots[:, 0], [12, 16, 32, 0])
+    np.testing.assert_array_equal(tables.slots[:, 2], [5, 9, 25, 0])
+    # Access points send what they hear to others: the rest serves a quarter more each.
+    assert scenario.tiered_network().density_per_km2 == pytest.approx(0.8)
+
+
+def test_node_failures_change_nothing_else():
+    failing, calm = preset("node-failures").document(), preset("stationary").document()
+    assert failing.pop("failures")["nodes"] == {"mean_up_s": 600.0, "mean_down_s": 30.0}
+    for name in ("name", "description"):
+        del failing[name], calm[name]
+    assert failing == calm
+
+
+def test_scarce_backhaul_is_scarce():
+    scenario = preset("scarce-backhaul")
+    world = scenario.compile()
+    deep = world.holding_bytes[2] - world.holding_bytes[1]
+    alone_s = deep / scenario.backhaul.rate_bytes_per_s
+    assert alone_s < world.prefill_s[1, 0] - world.prefill_s[2, 0]  # a fetch pays when alone
+    asked_per_s = world.mean_rate_per_s * world.type_share[:6].sum()
+    assert asked_per_s > 10 / alone_s  # and can't be had by all
+
+
+def test_toolagent_has_the_roots_of_the_published_trace():
+    scenario = preset("toolagent")
+    roots = [vertex for vertex in scenario.forest if vertex.parent is None]
+    assert [vertex.depth_tokens for vertex in roots] == [512, 12 * 512, 5 * 512]
+    shares = {vertex.name: 0.0 for vertex in roots}
+    for item in scenario.request_types:
+        shares[item.name.partition("_")[0]] += item.share
+    assert list(shares.values()) == pytest.approx([0.49, 0.37, 0.14])
+    assert scenario.hardware.preset == "llama-3.1-8b@l40s"
+    # Everything costs a sixth of the slots, and spares five sevenths of the prefill.
+    assert (scenario.concurrency[0], scenario.concurrency[-1]) == (23, 19)
