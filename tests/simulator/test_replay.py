@@ -101,6 +101,7 @@ def test_equal_times_are_spread_over_their_step_in_order(tmp_path):
     recorded = compiled.replay.begin_s[index]
     later = times - recorded
     np.testing.assert_array_equal(index, np.arange(2000))
+    assert (np.diff(times) >= 0.0).all()
     assert (later >= -1e-9).all()
     assert (later <= 3.002).all()
     assert stats.kstest(later / compiled.replay.spread_s[index], "uniform").pvalue > 1e-3
@@ -165,6 +166,10 @@ def test_swings_and_drifts_thin_the_file_at_the_same_mean(tmp_path):
     passed = np.diff(times) / (0.25 * 0.8 / 4.0)
     steps = np.diff(number)
     np.testing.assert_allclose(200 * np.round((passed - steps) / 200), passed - steps, atol=1.01)
+    # Between bursts the level is 0.
+    levels = stream.bursts.over(0.0, 20_000.0)
+    at = np.searchsorted(levels.start_s, times, side="right") - 1
+    assert (levels.level[at, kind.astype(int)] == 2.0).all()
     day = np.histogram(times % 40.0, bins=4, range=(0.0, 40.0))[0] / len(times)
     expected = 0.25 + np.array([1, 1, -1, -1]) / (2 * np.pi)
     np.testing.assert_allclose(day, expected, atol=0.02)

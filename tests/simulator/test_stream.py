@@ -225,6 +225,21 @@ def test_the_phase_of_the_day_may_depend_on_the_place(periodic):
     np.testing.assert_allclose(expected.sum(axis=0), expected.sum() / 5)
 
 
+def test_days_of_time_and_of_place_multiply():
+    """On average over time the product is 1 + (0.5 · 0.8 / 2) cos(difference of the phases)."""
+    swing = {"kind": "diurnal", "amplitude": 0.8, "period_s": 50.0, "phase": 0.0}
+    moving = swing | {"amplitude": 0.5, "phase_turns_per_km": 0.1}
+    world = modulated(swing, moving)
+    time, x, *_ = requests(world, 1, 60)
+    duration = 60 * RequestStream(world, 1).block_s
+    counts, edges = np.histogram(x, bins=10, range=(0.0, 10.0))
+    angle = 2 * np.pi * 0.1 * edges
+    mean = 1.0 + 0.2 * np.diff(np.sin(angle)) / np.diff(angle)
+    expected = world.base_rate_per_s * duration * mean / 10.0
+    assert stats.chi2(10).sf(((counts - expected) ** 2 / expected).sum()) > 1e-3
+    assert len(time) == pytest.approx(expected.sum(), rel=0.02)
+
+
 def test_gaussian_places_are_thinned_where_they_end_up():
     """A day that stands still and is dark at the spot leaves its requests out."""
     spot = {
