@@ -106,14 +106,15 @@ WORLDS = {
 def test_replays_are_two_independent_simulations(name):
     scenario, seed = WORLDS[name], 5
     generator = np.random.default_rng(1)
-    requests = np.sort(generator.choice(1500, 200, replace=False)).tolist()
+    count = 200 if name == "crowded" else 40
+    requests = np.sort(generator.choice(1500, count, replace=False)).tolist()
     ends = [NOBODY, *range(9), *([ORIGIN] if scenario.origin else [])]
-    nodes = generator.choice(ends, 200).tolist()
+    nodes = generator.choice(ends, count).tolist()
     replays = replay_counterfactuals(scenario, seed, requests, nodes, HORIZON_S)
     assert [replay.request for replay in replays] == requests
     for replay in replays:
         check(scenario, seed, replay, play(scenario, seed, replay.until_s))
-    assert sum(replay.num_affected > 0 for replay in replays) > 100
+    assert sum(replay.num_affected > 0 for replay in replays) > count // 8
 
 
 def test_one_replay_is_one_of_many():
