@@ -198,12 +198,13 @@ def _fleet(fleet: "FleetFigures") -> "Table":
     from rich.table import Table
 
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, padding=(0, 1))
-    table.add_column()
+    table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     parts = ("radio", "wait", "stall", "restore", "prefill")
-    sums = " + ".join(f"{name} {_number(getattr(fleet, name + '_s'), 3)}" for name in parts)
+    sums = " + ".join(_number(getattr(fleet, f"{name}_s"), 3) for name in parts)
     rows = [
-        ("mean TTFT, s", f"{_number(fleet.mean_ttft_s, 3)} = {sums}"),
+        ("mean TTFT, s", _number(fleet.mean_ttft_s, 3)),
+        (f"  = {' + '.join(parts)}", sums),
         (
             "nodes; slots and cached tokens of each",
             f"{fleet.nodes:,.6g}; {fleet.mean_slots:.1f}, {fleet.cached_tokens:,.0f}",

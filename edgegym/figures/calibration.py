@@ -17,7 +17,7 @@ _INTENSITY = 4.0
 _WARM_UP_S, _SPAN_S, _HORIZON_S = 60.0, 60.0, 40.0
 _SEED = 0
 _REQUESTS_PER_SAMPLE = 50_000
-_FEWEST, _MOST = 24, 200
+_FEWEST, _MOST = 16, 200
 
 _CASES: dict[str, dict[str, Any]] = {
     "live": {"telemetry.period_s": 0.0},

@@ -131,20 +131,20 @@ def test_bad_input_is_exit_code_2(arguments, message, tmp_path, monkeypatch, cap
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals to processes")
 def test_an_interrupt_leaves_nothing(tmp_path):
-    arguments = [*TOY, "--hours", "100000", "--records", str(tmp_path / "out" / "a.npz")]
+    folder = tmp_path / "out"
+    arguments = [*TOY, "--hours", "100000", "--records", str(folder / "a.parquet")]
     process = subprocess.Popen(
         [sys.executable, "-m", "edgegym", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    for _ in range(600):  # until the file is being written
-        if (tmp_path / "out").exists() and any((tmp_path / "out").iterdir()):
+    for _ in range(1200):  # until records have been written
+        if any(path.stat().st_size > 100_000 for path in folder.glob(".*")):
             break
         time.sleep(0.1)
-    time.sleep(1.0)
     os.kill(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=30)
     assert (process.returncode, output) == (130, "")
     assert errors == "edgegym: interrupted\n"
-    assert list((tmp_path / "out").iterdir()) == []
+    assert list(folder.iterdir()) == []
