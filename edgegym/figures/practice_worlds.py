@@ -18,6 +18,15 @@ TRACES_VARIABLE = "EDGEGYM_TRACES"
 
 CACHES = ("profiles", "lru")
 
+AGENT_RATE_PER_NODE = 1.4
+"""Requests per second: at the preset's rate a fleet that moves nothing is far beyond its capacity,
+and all that is to be seen is how its queues grow."""
+
+CANDIDATES = 4
+"""Nodes that routers choose from, unless they search them all with regard to the distance."""
+
+_SEARCH_ALL = ("nearest", "prefix_aware", "load_aware")
+
 # As in the preset `toolagent`: prompts in chunks that share each step with decoding.
 _ENGINE = {"kind": "engine", "schedule": "chunked", "step_tokens": 2048}
 
@@ -29,16 +38,16 @@ class Recording:
     files: tuple[str, ...]
     """Names that the file may have."""
     nodes: int
-    """So many that prefill keeps the nodes busy for about two thirds of the time, without hits."""
+    """So many that their slots are busy for about half of the time under `load_aware`."""
     warmup_s: float
     """Time that is not counted."""
 
 
 RECORDINGS = {
     "conversation": Recording(
-        ("mooncake_conversation.jsonl.gz", "mooncake_conversation.jsonl"), 8, 600.0
+        ("mooncake_conversation.jsonl.gz", "mooncake_conversation.jsonl"), 16, 600.0
     ),
-    "synthetic": Recording(("mooncake_synthetic.jsonl.gz", "mooncake_synthetic.jsonl"), 12, 200.0),
+    "synthetic": Recording(("mooncake_synthetic.jsonl.gz", "mooncake_synthetic.jsonl"), 20, 200.0),
 }
 """By the name of the world."""
 
@@ -57,9 +66,16 @@ class World:
     """Time that is."""
 
     def scenario(self, cache: str, router: str) -> Scenario:
-        """Return the scenario with a kind of cache and a router."""
+        """Return the scenario with a kind of cache and a router.
+
+        A router that looks at candidates gets the nearest nodes, ``CANDIDATES`` of all profiles in
+        use together, or a few more.
+        """
         world = self.lru if cache == "lru" else self.profiles
-        return world.with_overrides({"routing": {"kind": router}})
+        routing: dict[str, Any] = {"kind": router}
+        if router not in _SEARCH_ALL:
+            routing["candidates_per_profile"] = -(-CANDIDATES // len(world.initial.mix))
+        return world.with_overrides({"routing": routing})
 
 
 @contextmanager
@@ -85,8 +101,8 @@ def practice_worlds(counted_s: float) -> Iterator[dict[str, World]]:
 
 
 def _agents(counted_s: float) -> World:
-    """Return the preset with the mix of profiles that is best in the analytic model."""
-    scenario = preset("toolagent")
+    """Return the preset at less load, with the mix that is best in the analytic model."""
+    scenario = preset("toolagent").with_overrides({"demand.rate_per_node": AGENT_RATE_PER_NODE})
     best = optimize_placement(
         scenario.tiered_network(), ttft_target_s=scenario.objective.ttft_target_s
     )
@@ -118,4 +134,6 @@ def _replay(trace: Path, recording: Recording, folder: str) -> World:
 
 
 def _both(scenario: Scenario, warmup_s: float, counted_s: float) -> World:
-    return World(scenario, lru_world(scenario), warmup_s, counted_s)
+    # With radix caches profiles say nothing: one will do.
+    single = {"profiles": [{"name": "any"}], "initial.mix": {"any": 1.0}}
+    return World(scenario, lru_world(scenario).with_overrides(single), warmup_s, counted_s)

@@ -39,7 +39,8 @@ def lru_world(scenario: "Scenario") -> "Scenario":
     return scenario.with_overrides(
         {
             "cache": {"kind": "lru", "budget_bytes": budget},
-            "routing": {"kind": "cache_aware"},
+            # The fewest candidates: this router does not look at the distance.
+            "routing": {"kind": "cache_aware", "candidates_per_profile": 1},
             "fetch.controller": "never",
         }
     )
