@@ -5,7 +5,8 @@ import pytest
 
 from edgegym.simulator.full.counts import FETCHED_BYTES as FETCHED_BYTES_COUNT
 from edgegym.simulator.full.counts import FETCHES, FETCHES_LOST
-from tests.simulator.fleets import GB
+from edgegym.world.errors import ScenarioError
+from tests.simulator.fleets import GB, scenario
 from tests.simulator.full.worlds import BIG, CHAT, CODE, NONE, OTHER, SMALL, HandMade
 
 HERE, THERE, FAR = (2.0, 5.0), (4.0, 5.0), (9.0, 5.0)
@@ -92,6 +93,20 @@ def test_moves_and_fetches_share_the_link():
     made.fleet.advance(0.002)
     assert not made.fleet.state.receiving[0, 2]
     assert_parts(made.after(10.0), [[0, 0, 3.0, 0.5, 0.2]])
+
+
+@pytest.mark.twin
+def test_a_fetch_is_given_up_with_what_it_continues():
+    """Three requests hold all slots until 1.1; the fourth fetches what follows 400 tokens.
+
+    The node gives these up in a move at 0.5: at 1.1 the rest is of no use, and all is computed.
+    """
+    made = fleet([(0.0, CODE)] * 3 + [(0.1, CHAT)], (SMALL, BIG, NONE))
+    made.fleet.advance(0.5)
+    made.fleet.start_move(0, OTHER)
+    table = made.after(10.0)
+    assert_parts(table, [[0, 0, 0, 0, 0.6]] * 3 + [[0, 1.0, 0, 0, 1.0]])
+    assert list(table["fetched_bytes"]) == [0] * 4
 
 
 @pytest.mark.twin
@@ -233,3 +248,33 @@ def test_joint_routers_count_the_delay_of_others():
         routing={"kind": "load_aware"},
     )
     assert list(made.after(10.0)["node"]) == [0, 1]
+
+
+@pytest.mark.twin
+@pytest.mark.parametrize(("slowdown", "others_end"), [(1.0, 2.7), (2.0, 2.95)])
+def test_restoration_slows_decoding(slowdown, others_end):
+    """An engine with 0.1 s per token. A computes until 0.6 and then decodes 19 tokens.
+
+    B fetches 2 GB until 1, unpacks them until 1.5, and is prefilled until 1.7 while decoding
+    pauses. Without interference A ends 1.9 + 0.2 s after its first token; at half the speed during
+    the restoration 0.25 s later.
+    """
+    made = fleet(
+        [(0.0, CODE), (0.0, CHAT)],
+        (NONE, BIG, NONE),
+        link=LINK | {"rate_bytes_per_s": 2e9, "restore_slowdown": slowdown},
+        service={"kind": "engine"},
+        **{"hardware.decode": {"kind": "tpot", "tpot_s": {1: 0.1, 2: 0.1}}},
+    )
+    table = made.after(10.0)
+    assert_parts(table, [[0, 0, 0, 0, 0.6], [0, 0, 1.0, 0.5, 0.2]])
+    np.testing.assert_allclose(table["end_to_end_s"], [others_end, 2.6], atol=1e-9)
+
+
+def test_layers_need_a_service_without_prefill_server():
+    with pytest.raises(ScenarioError, match=r"backhaul.layers = 4.*'engine' it must be 1"):
+        scenario(
+            backhaul=LINK | {"layers": 4},
+            service={"kind": "engine"},
+            **{"hardware.decode": {"kind": "tpot", "tpot_s": {1: 0.1}}},
+        )
