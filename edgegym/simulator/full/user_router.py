@@ -11,12 +11,15 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import types
 from numba.core import config
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic
+from numba.np.numpy_support import carray
 
 from edgegym.simulator.full.routing_columns import NUM_FEATURES
 
+_view: Any = carray
 _POINTER = types.CPointer(types.float64)
 _SIGNATURE = types.int64(_POINTER, types.int64, _POINTER, types.int64)
 _C_POINTER = ctypes.POINTER(ctypes.c_double)
@@ -74,7 +77,13 @@ class UserRouter:
 
     @property
     def address(self) -> int:
-        """Where the compiled rule is in this process; the first call compiles it."""
+        """Where the compiled rule is in this process; the first call compiles it.
+
+        Raises
+        ------
+        TypeError
+            If Numba can't compile it.
+        """
         if isinstance(self.rule, int):
             return self.rule
         if self._compiled is None:
@@ -95,13 +104,18 @@ class UserRouter:
 def _as_cfunc(rule: Any) -> Any:
     compiled = rule if hasattr(rule, "get_call_template") else numba.njit(rule)
 
-    @numba.cfunc(_SIGNATURE)
     def entry(candidates: Any, count: Any, parameters: Any, num_parameters: Any) -> Any:
-        return compiled(
-            carray(candidates, (count, NUM_FEATURES)), carray(parameters, (num_parameters,))
-        )
+        table = _view(candidates, (count, NUM_FEATURES))
+        return compiled(table, _view(parameters, (num_parameters,)))
 
-    return entry
+    try:
+        return numba.cfunc(_SIGNATURE)(entry)
+    except NumbaError as error:
+        name = getattr(rule, "__name__", repr(rule))
+        raise TypeError(
+            f"rule = {name}: must be a function rule(candidates, parameters) in Numba's nopython "
+            f"subset that returns an integer: {str(error).strip().splitlines()[-1]}"
+        ) from error
 
 
 def _as_callback(rule: Any) -> Any:
