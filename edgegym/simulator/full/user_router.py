@@ -19,7 +19,6 @@ from numba.np.numpy_support import carray
 
 from edgegym.simulator.full.routing_columns import NUM_FEATURES
 
-_view: Any = carray
 _POINTER = types.CPointer(types.float64)
 _SIGNATURE = types.int64(_POINTER, types.int64, _POINTER, types.int64)
 _C_POINTER = ctypes.POINTER(ctypes.c_double)
@@ -102,11 +101,11 @@ class UserRouter:
 
 
 def _as_cfunc(rule: Any) -> Any:
-    compiled = rule if hasattr(rule, "get_call_template") else numba.njit(rule)
+    compiled: Any = rule if hasattr(rule, "get_call_template") else numba.njit(rule)
 
     def entry(candidates: Any, count: Any, parameters: Any, num_parameters: Any) -> Any:
-        table = _view(candidates, (count, NUM_FEATURES))
-        return compiled(table, _view(parameters, (num_parameters,)))
+        table = carray(candidates, (count, NUM_FEATURES))
+        return compiled(table, carray(parameters, (num_parameters,)))
 
     try:
         return numba.cfunc(_SIGNATURE)(entry)

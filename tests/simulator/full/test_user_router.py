@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,7 +145,7 @@ def test_what_is_no_rule(arguments, error, words):
 
 def opens_a_file(candidates, parameters):
     """Do what no compiled rule can."""
-    with open(candidates) as file:
+    with Path(candidates).open() as file:
         return file.read()
 
 
@@ -156,6 +157,7 @@ def test_what_cannot_be_compiled():
 
 _SCRIPT = """
 import sys
+from pathlib import Path
 from edgegym import preset
 from edgegym.simulator import Fleet, UserRouter
 
