@@ -13,7 +13,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import config
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
@@ -109,11 +109,11 @@ def _as_cfunc(rule: Any) -> Any:
 
     try:
         return numba.cfunc(_SIGNATURE)(entry)
-    except NumbaError as error:
+    except (NumbaError, UnsupportedBytecodeError) as error:
         name = getattr(rule, "__name__", repr(rule))
         raise TypeError(
             f"rule = {name}: must be a function rule(candidates, parameters) in Numba's nopython "
-            f"subset that returns an integer: {str(error).strip().splitlines()[-1]}"
+            "subset that returns an integer; what Numba says stands above"
         ) from error
 
 

@@ -149,10 +149,16 @@ def opens_a_file(candidates, parameters):
         return file.read()
 
 
+def returns_words(candidates, parameters):
+    """Return no number."""
+    return "the first"
+
+
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
-def test_what_cannot_be_compiled():
-    with pytest.raises(TypeError, match="rule = opens_a_file: must be a function rule"):
-        Stations(user=UserRouter(opens_a_file))
+@pytest.mark.parametrize("rule", [opens_a_file, returns_words])
+def test_what_cannot_be_compiled(rule):
+    with pytest.raises(TypeError, match=f"rule = {rule.__name__}: must be a function rule"):
+        Stations(user=UserRouter(rule))
 
 
 _SCRIPT = """
