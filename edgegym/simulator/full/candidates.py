@@ -48,7 +48,7 @@ _SLACK = 1.0 - 1e-9
 class Gathered(NamedTuple):
     """How many candidates there are, and the nearest up node."""
 
-    count: int
+    candidates: int
     nearest: int
     closest_km2: float
 
@@ -202,7 +202,7 @@ def gather(routing: Routing, ask: Ask, now: float, only_open: bool) -> Gathered:
         if _is_complete(routing, ask, closest, rings, ring):
             break
     count = _by_index(routing)
-    draw = uniform_of(ask.key, ask.index, DRAW_OF_RULE + (NUM_DRAWS_OF_RULE if only_open else 0))
+    draw = uniform_of(ask.key, ask.number, DRAW_OF_RULE + (NUM_DRAWS_OF_RULE if only_open else 0))
     for row in range(count):
         _describe(routing, ask, row, draw, now)
     return Gathered(count, nearest, closest)

@@ -92,11 +92,11 @@ def _choose_candidate(routing: Routing, ask: Ask, now: float, only_open: bool) -
     gathered = gather(routing, ask, now, only_open)
     table = routing.state.candidates
     taken = -1
-    if gathered.count > 0:
-        taken = pick(routing, gathered.count)
+    if gathered.candidates > 0:
+        taken = pick(routing, gathered.candidates)
     node, squared, expected = -1, np.inf, np.inf
     other, other_s = -1, np.inf
-    for row in range(gathered.count):
+    for row in range(gathered.candidates):
         seconds = table[row, RADIO_S] + (table[row, PREFILL_S] + table[row, WAIT_S])
         seconds += table[row, FETCH_S]
         here = int(table[row, NODE])

@@ -166,7 +166,7 @@ class Ask(NamedTuple):
     type: int
     input_tokens: float
     output_tokens: float
-    index: int  # number in the stream
+    number: int  # in the stream
     key: int  # of random draws for rules
     origin_key: int  # of random draws for the origin
 
@@ -342,4 +342,5 @@ def tier_serves(hit_tokens: Floats, num_holdings: int, num_profiles: int) -> Int
         H and S.
     """
     by_class = hit_tokens.reshape(-1, num_holdings, hit_tokens.shape[1])
-    return (by_class[:, :num_profiles] >= 0.0).any(axis=0).astype(np.int64)
+    serves: Ints = np.any(by_class[:, :num_profiles] >= 0.0, axis=0).astype(np.int64)
+    return serves

@@ -177,7 +177,7 @@ def _decide(fleet: FullLane, record: int, ask: Ask, now: float) -> Decision:
     """Route a request, unless its station is given."""
     num = fleet.desk.tasks.num
     decision = route(fleet.routing, ask, now)
-    if ask.index != fleet.scalars[FORCED_REQUEST] or num[record, REDISPATCHES] > 0:
+    if ask.number != fleet.scalars[FORCED_REQUEST] or num[record, REDISPATCHES] > 0:
         return decision
     station = fleet.scalars[FORCED_STATION]
     squared = decision.distance_squared_km2
@@ -212,8 +212,10 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
     num[record, NEAREST] = decision.nearest
     num[record, RUNNER_UP] = decision.runner_up
     num[record, SPILLED] = decision.spilled
-    real[record, PREDICTED_S] = decision.predicted_s
-    real[record, RUNNER_UP_S] = decision.runner_up_s
+    # Predictions are of the time since the request was made, however often it was sent.
+    elapsed_s = now - core.records.time[record, ARRIVAL_S]
+    real[record, PREDICTED_S] = elapsed_s + decision.predicted_s
+    real[record, RUNNER_UP_S] = elapsed_s + decision.runner_up_s
     station = decision.node
     if station == NOBODY or num[record, REDISPATCHES] > fleet.life.most_dispatches:
         reject(fleet, record)

@@ -130,7 +130,7 @@ def backbone_s(routing: Routing, ask: Ask) -> float:
     origin = routing.origin
     if origin.new_connection_share <= 0.0:
         return origin.rtt_s
-    draw = uniform_of(ask.origin_key, ask.index, DRAW_OF_CONNECTION)
+    draw = uniform_of(ask.origin_key, ask.number, DRAW_OF_CONNECTION)
     opens = draw < origin.new_connection_share
     return origin.rtt_s + (origin.handshake_s if opens else 0.0)
 
@@ -138,7 +138,7 @@ def backbone_s(routing: Routing, ask: Ask) -> float:
 @inlined
 def finds_replica(routing: Routing, ask: Ask) -> bool:
     """Return whether a request reaches the replica of the origin that holds its prefix."""
-    return uniform_of(ask.origin_key, ask.index, DRAW_OF_REPLICA) < routing.origin.affinity
+    return uniform_of(ask.origin_key, ask.number, DRAW_OF_REPLICA) < routing.origin.affinity
 
 
 @inlined

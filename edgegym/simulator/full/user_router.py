@@ -11,9 +11,11 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import types
 from numba.core import config
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import intrinsic
+from numba.np.numpy_support import carray
 
 from edgegym.simulator.full.routing_columns import NUM_FEATURES
 
@@ -74,7 +76,13 @@ class UserRouter:
 
     @property
     def address(self) -> int:
-        """Where the compiled rule is in this process; the first call compiles it."""
+        """Where the compiled rule is in this process; the first call compiles it.
+
+        Raises
+        ------
+        TypeError
+            If Numba can't compile it.
+        """
         if isinstance(self.rule, int):
             return self.rule
         if self._compiled is None:
@@ -93,15 +101,20 @@ class UserRouter:
 
 
 def _as_cfunc(rule: Any) -> Any:
-    compiled = rule if hasattr(rule, "get_call_template") else numba.njit(rule)
+    compiled: Any = rule if hasattr(rule, "get_call_template") else numba.njit(rule)
 
-    @numba.cfunc(_SIGNATURE)
     def entry(candidates: Any, count: Any, parameters: Any, num_parameters: Any) -> Any:
-        return compiled(
-            carray(candidates, (count, NUM_FEATURES)), carray(parameters, (num_parameters,))
-        )
+        table = carray(candidates, (count, NUM_FEATURES))
+        return compiled(table, carray(parameters, (num_parameters,)))
 
-    return entry
+    try:
+        return numba.cfunc(_SIGNATURE)(entry)
+    except (NumbaError, UnsupportedBytecodeError) as error:
+        name = getattr(rule, "__name__", repr(rule))
+        raise TypeError(
+            f"rule = {name}: must be a function rule(candidates, parameters) in Numba's nopython "
+            "subset that returns an integer; what Numba says stands above"
+        ) from error
 
 
 def _as_callback(rule: Any) -> Any:

@@ -122,3 +122,19 @@ def test_predicting_keeps_herds_apart():
             hits.append(fleet.advance(16.0).hits)
         assert hits[0] < 0.8 * hits[1]
         assert hits[0] < 0.8 * hits[2]
+
+
+def test_a_request_that_is_sent_on_gets_what_was_predicted_since_it_was_made():
+    sink = ArraySink()
+    admission = {"ewma_s": 1.0, "node": {"close_above": 0.7, "reopen_below": 0.4}, "redirect": True}
+    fleet = Fleet(world("nearest", rate=2.0, admission=admission), 8, records=sink)
+    fleet.advance(20.0)
+    table = sink.table()
+    sent_on = (np.asarray(table["redispatches"]) > 0) & (np.asarray(table["wait_s"]) == 0.0)
+    assert sent_on.sum() > 3
+    ttft, predicted = np.asarray(table["ttft_s"]), np.asarray(table["predicted_s"])
+    expected = predicted[sent_on] - ttft[sent_on]
+    # The router expects a wait where a queue could be; here there was none.
+    waits = np.round(expected, 9) > 0.0
+    np.testing.assert_allclose(expected[~waits], 0.0, atol=1e-9)
+    assert (~waits).sum() > 3

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.twin
 @kernel
 def _gather(routing, ask, now, only_open):
     found = gather(lend(routing), ask, now, only_open)
-    return found.count, found.nearest
+    return found.candidates, found.nearest
 
 
 @kernel

@@ -1,11 +1,16 @@
 """A user's own rule, compiled and called by its address."""
 
 import ctypes
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from edgegym.jit import cache_folder
 from edgegym.simulator.full.routing_columns import (
     DISTANCE_SQUARED_KM2,
     DRAW,
@@ -136,3 +141,52 @@ def test_a_rule_survives_pickling():
 def test_what_is_no_rule(arguments, error, words):
     with pytest.raises(error, match=words):
         UserRouter(*arguments)
+
+
+def opens_a_file(candidates, parameters):
+    """Do what no compiled rule can."""
+    with Path(candidates).open() as file:
+        return file.read()
+
+
+def returns_words(candidates, parameters):
+    """Return no number."""
+    return "the first"
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+@pytest.mark.parametrize("rule", [opens_a_file, returns_words])
+def test_what_cannot_be_compiled(rule):
+    with pytest.raises(TypeError, match=f"rule = {rule.__name__}: must be a function rule"):
+        Stations(user=UserRouter(rule))
+
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+from edgegym import preset
+from edgegym.simulator import Fleet, UserRouter
+
+def rule(candidates, parameters):
+    return {row}
+
+world = preset("toy").with_overrides({{"demand.rate_per_node": 1.0}})
+print(Fleet(world, 1, router=UserRouter(rule)).advance(20.0).hits)
+"""
+
+
+@pytest.mark.slow
+def test_another_rule_in_another_process_compiles_no_kernel_again():
+    def run(row):
+        script = _SCRIPT.format(row=row)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    first = run("0")
+    before = sorted(path.name for path in cache_folder().rglob("*.nb*"))
+    second = run("candidates.shape[0] - 1")
+    assert sorted(path.name for path in cache_folder().rglob("*.nb*")) == before
+    assert before
+    assert first != second
