@@ -38,7 +38,7 @@ def unbroken(text: str) -> str:
 
 def gib(size_bytes: float) -> str:
     """Return a size in GiB."""
-    return f"{number(size_bytes / _GIB)} GiB"
+    return f"{number(size_bytes / _GIB, 3)} GiB"
 
 
 def percent(share: float) -> str:

@@ -17,6 +17,8 @@ from docs_pages.markdown import (
     unbroken,
 )
 from docs_pages.results import ROOT, results_section
+from edgegym.world.classes import class_slots
+from edgegym.world.features import full_features
 from edgegym.world.scenario import Scenario
 
 
@@ -41,6 +43,7 @@ def scenario_page(name: str, picture: str | None, results: Path) -> str:
         f'```python\nenv = gym.make("edgegym:EdgeGym/Placement-v0", scenario="{name}")\n```',
         "## Numbers",
         key_numbers(scenario),
+        node_classes(scenario),
         "### Profiles",
         profiles(scenario),
         "### Request types",
@@ -82,11 +85,11 @@ def _indented(text: str) -> str:
 def key_numbers(scenario: Scenario) -> str:
     """Return the table of a scenario's main numbers."""
     world, control, region = scenario.compile(), scenario.control, scenario.region
-    poisson = scenario.nodes.count is None
+    fixed = scenario.nodes.fixed_count(region.area_km2)
     nodes = (
         f"{number(scenario.mean_nodes)} on average (Poisson), at most {scenario.max_nodes}"
-        if poisson
-        else str(scenario.nodes.count)
+        if fixed is None
+        else str(fixed)
     )
     rate = world.mean_rate_per_s
     epochs = f"{control.horizon_epochs} epochs of {number(control.epoch_s)} s"
@@ -99,8 +102,7 @@ def key_numbers(scenario: Scenario) -> str:
             f"{number(rate)}/s in the whole region, {number(rate / scenario.mean_nodes)}/s for "
             "each node (long-run means)",
         ),
-        ("Memory of a node", f"{gib(scenario.hardware.usable_bytes)} after the weights"),
-        ("Memory of a running request", gib(scenario.runtime_bytes_per_sequence)),
+        *_memory(scenario),
         ("Radio latency", _radio(scenario)),
         ("Routing", code(scenario.routing.kind)),
         ("Service", code(scenario.service.kind)),
@@ -115,7 +117,44 @@ def key_numbers(scenario: Scenario) -> str:
         ("Backhaul", f"{gib(scenario.backhaul.rate_bytes_per_s)}/s"),
         ("Families", ", ".join(map(code, scenario.family_names))),
     ]
+    if scenario.needs_full:
+        rows.append(("Beyond the plain model", ", ".join(map(code, full_features(scenario)))))
     return table(("", ""), rows)
+
+
+def _memory(scenario: Scenario) -> list[tuple[str, str]]:
+    """Return the rows about memory; a mixed fleet has a table of its own."""
+    if scenario.nodes.classes:
+        return []
+    return [
+        ("Memory of a node", f"{gib(scenario.hardware.usable_bytes)} after the weights"),
+        ("Memory of a running request", gib(scenario.runtime_bytes_per_sequence)),
+    ]
+
+
+def node_classes(scenario: Scenario) -> str:
+    """Return the table of the classes of a mixed fleet; "" if all nodes are alike."""
+    if not scenario.nodes.classes:
+        return ""
+    rows = []
+    for item, slots in zip(scenario.node_classes, class_slots(scenario), strict=True):
+        gpu = item.hardware
+        rows.append(
+            (
+                code(item.name),
+                percent(item.share),
+                "no GPU" if gpu is None else gpu.preset or "figures of its own",
+                "" if gpu is None else gib(gpu.usable_bytes),
+                ", ".join(map(str, slots)) if slots.any() else "",
+            )
+        )
+    names = ", ".join(map(code, scenario.profile_names))
+    head = ("class", "share", "hardware", "memory after the weights", "slots by profile")
+    note = (
+        f"Slots are those beside {names}, in this order; 0: the profile doesn't fit. The tables "
+        "below have the mean slots, and the prefill of the scenario's own `hardware`.\n"
+    )
+    return "### Node classes\n\n" + table(head, rows) + "\n" + note
 
 
 def _radio(scenario: Scenario) -> str:
