@@ -156,6 +156,6 @@ def test_failures_depend_on_the_seed_alone():
 def test_nodes_are_up_for_the_share_of_time_that_they_should_be():
     fleet = Fleet(scenario(failures=SPELLS, **{"demand.rate_per_node": 0.01}), seed=1)
     # Up for 3/4 of the time. A node's periods last 4 s on average: 5 nodes in 2,000 s have about
-    # 2,500 of them, and the share has a standard error of sqrt(2) · 3/4 · 1/4 / sqrt(2500) = 0.0053.
+    # 2,500 of them, and the share has a standard error of √2 · 3/4 · 1/4 / √2500 = 0.0053.
     share = _ups(fleet, 2000.0, step_s=1.0).mean()
     assert share == pytest.approx(0.75, abs=4 * 0.0053)
