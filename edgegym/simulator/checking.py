@@ -1,10 +1,11 @@
 """Whether a state may be put into a fleet: kernels follow its indices without looking."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgegym.simulator.columns import (
+    FINGERPRINT,
     FREE_LEAF,
     FREE_RECORD,
     HEAD,
@@ -17,11 +18,9 @@ from edgegym.simulator.columns import (
     NUM_RECORDS,
     NUM_REQUESTS,
     PLACE,
-    REQUEST_S_BITS,
     SITE_BITS,
     SIZE,
     SLOT_FREED,
-    SLOTS,
     STATUS,
     TAIL,
     TYPE,
@@ -37,8 +36,13 @@ from edgegym.simulator.events import (
     RECORD_MASK,
     SLOT_END,
 )
+from edgegym.simulator.full.columns import LOST
 from edgegym.simulator.state import LEAF_ENTRIES, FleetState, num_leaves
+from edgegym.simulator.tree import named_arrays
 from edgegym.world.compiled import World
+
+if TYPE_CHECKING:
+    from edgegym.simulator.full.allocate import FullState
 
 # Axis 1 of these grows with the requests in the system, or with those of a stream block.
 _RECORD_FIELDS = ("record_time", "record_index")
@@ -51,6 +55,8 @@ _REQUEST_FIELDS = (
     "request_mark",
     "request_type",
 )
+# The same in the full loop's state.
+_GROWING = ("tasks", "lengths", "log", "engine", "link", "lru")
 _NON_NEGATIVE = ("now", "active", "queued", "in_flight", "slots", "move_bytes_total")
 
 
@@ -73,13 +79,40 @@ def check_state(world: World, mine: FleetState, state: FleetState) -> None:
     """
     if not isinstance(state, FleetState):
         raise ValueError(f"state is {type(state).__name__}: must be a FleetState, from get_state")
+    _check_full(mine.full, state.full)
     _check_arrays(mine, state)
+    if state.scalars[0, FINGERPRINT] != world.fingerprint:
+        raise ValueError(
+            "state.scalars[FINGERPRINT] is that of another scenario: the state must be of a fleet "
+            "of the same scenario"
+        )
     _check_fleet(world, state)
     _check_queues(world, state)
 
 
+def _check_full(mine: "FullState | None", state: "FullState | None") -> None:
+    """Check the arrays of the full loop; those that grow may be longer along the second axis."""
+    if (mine is None) != (state is None):
+        loops = ["fast", "full"]
+        raise ValueError(
+            f"state.full: the state is of a fleet on the {loops[state is not None]} event loop, "
+            f"this fleet is on the {loops[mine is not None]} one"
+        )
+    for (name, ours), (_, theirs) in zip(named_arrays(mine), named_arrays(state), strict=True):
+        if not isinstance(theirs, np.ndarray) or theirs.dtype != ours.dtype:
+            found = getattr(theirs, "dtype", type(theirs).__name__)
+            raise ValueError(f"state.full.{name} is {found}: must be an array of {ours.dtype}")
+        fits = theirs.shape == ours.shape
+        if name.startswith(_GROWING):
+            fits = theirs.ndim == ours.ndim and theirs.shape[2:] == ours.shape[2:]
+        if not fits:
+            raise ValueError(
+                f"state.full.{name} has shape {theirs.shape}: this fleet's is {ours.shape}"
+            )
+
+
 def _check_arrays(mine: FleetState, state: FleetState) -> None:
-    for name, ours, theirs in zip(FleetState._fields, mine, state, strict=True):
+    for name, ours, theirs in zip(FleetState._fields[:-1], mine[:-1], state[:-1], strict=True):
         if not isinstance(theirs, np.ndarray) or theirs.dtype != ours.dtype:
             found = getattr(theirs, "dtype", type(theirs).__name__)
             raise ValueError(f"state.{name} is {found}: must be an array of {ours.dtype}")
@@ -121,31 +154,29 @@ def _check_fleet(world: World, state: FleetState) -> None:
     _check_range("node_x", state.node_x, 0.0, world.width_km)
     _check_range("node_y", state.node_y, 0.0, world.height_km)
     _check_range("profile", state.profile, 0, world.num_profiles - 1)
-    _check_range("holding", state.holding, 0, world.num_holdings - 1)
+    rows = world.num_holdings
+    if state.full is not None:
+        rows = max(len(world.classes.row_class), state.full.node_class.shape[1])
+    _check_range("holding", state.holding, 0, rows - 1)
     for name in _NON_NEGATIVE:
         _check_range(name, getattr(state, name), 0, np.finfo(np.float64).max)
     _check_range("bucket_bytes", state.bucket_bytes, 0.0, float(world.burst_bytes))
     _check_range("tier_wait_s", state.tier_wait_s, 0.0, np.finfo(np.float64).max)
     site = np.ascontiguousarray(state.sites[..., SITE_BITS]).view(np.int64)
-    _check_range("sites, holding", site >> HOLDS_SHIFT, 0, world.num_holdings - 1)
-    _check_range("sites, node", site & NODE_MASK, 0, nodes - 1)
-    _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, nodes - 1)
+    stations = state.node_work.shape[1]
+    _check_range("sites, holding", site >> HOLDS_SHIFT, 0, rows - 1)
+    _check_range("sites, node", site & NODE_MASK, 0, stations - 1)
+    _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, stations - 1)
     _check_range("cell_seed", state.cell_seed, 0, nodes - 1)
     _check_range("cell_start", state.cell_start, 0, nodes)
     if int(state.cells[0].prod()) > max(cells, 0) or state.cells.min() < 0:
         raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")
-    here = slice(0, int(count[0]))
-    node_rate = state.node_work[0, here, SLOTS] * world.slot_service_rate[state.holding[0, here]]
-    request_s = np.ascontiguousarray(state.node_work[0, here, REQUEST_S_BITS]).view(np.float64)
-    if not np.array_equal(request_s, 1.0 / node_rate):
-        raise ValueError(
-            "state.node_work differs from this scenario's service rates: "
-            "the state must be of a fleet of the same scenario"
-        )
 
 
 def _check_queues(world: World, state: FleetState) -> None:
-    records, nodes = state.record_time.shape[1], state.node_x.shape[1]
+    records, stations = state.record_time.shape[1], state.node_work.shape[1]
+    full = state.full is not None
+    rows = len(world.classes.row_class) if full else world.num_holdings
     scalars, capacity = state.scalars, state.request_time_s.shape[1]
     _check_range("scalars[FREE_RECORD]", scalars[:, FREE_RECORD], -1, records - 1)
     _check_range("scalars[USED_RECORDS]", scalars[:, USED_RECORDS], 0, records)
@@ -157,11 +188,11 @@ def _check_queues(world: World, state: FleetState) -> None:
     info = state.record_index
     least, most = info.min(axis=(0, 1)), info.max(axis=(0, 1))
     for name, column, low, high in (
-        ("STATUS", STATUS, 0, SLOT_FREED),
+        ("STATUS", STATUS, 0, LOST if full else SLOT_FREED),
         ("NEXT", NEXT, -1, records - 1),
         ("TYPE", TYPE, 0, world.num_types - 1),
-        ("NODE", NODE, -1, nodes - 1),
-        ("HOLDING", HOLDING, -1, world.num_holdings - 1),
+        ("NODE", NODE, -1, stations - 1),
+        ("HOLDING", HOLDING, -1, max(rows, stations) - 1),
     ):
         if not low <= least[column] <= most[column] <= high:
             raise ValueError(
@@ -170,7 +201,7 @@ def _check_queues(world: World, state: FleetState) -> None:
             )
     for column, name in ((HEAD, "HEAD"), (TAIL, "TAIL")):
         _check_range(f"node_work[{name}]", state.node_work[..., column], -1, records - 1)
-    _check_events(state, records, nodes)
+    _check_events(state, records, stations)
 
 
 def _check_events(state: FleetState, records: int, nodes: int) -> None:

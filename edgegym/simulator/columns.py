@@ -21,7 +21,8 @@ WINDOW_OPEN = 5  # whether an advance is in progress
 PENDING_MOVES = 6  # moves started since the last advance
 PENDING_BYTES = 7  # bytes charged for them
 NUM_RECORDS = 8  # records that there are
-NUM_SCALARS = 9
+FINGERPRINT = 9  # of the scenario's world
+NUM_SCALARS = 10
 
 # Columns of `record_time`.
 ARRIVAL_S = 0  # the request is made

@@ -227,6 +227,6 @@ lend: Any = _same if getattr(config, "DISABLE_JIT", 0) else _lend
 
 As :data:`borrow`, but helpers get one address instead of all that the tuple holds: however wide it
 is, passing it costs nothing, and compiling a helper takes as long as what the helper does. In
-return the places of arrays are read from memory when they are used. Such a tuple has attributes, and
-no elements: it can't be indexed or unpacked.
+return the places of arrays are read from memory when they are used. Such a tuple has attributes,
+and no elements: it can't be indexed or unpacked.
 """

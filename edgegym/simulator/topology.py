@@ -7,6 +7,7 @@ from numpy.random import Generator
 
 from edgegym.jit import kernel
 from edgegym.simulator.catalogue import refresh_node
+from edgegym.simulator.columns import FINGERPRINT
 from edgegym.simulator.compiling import borrow
 from edgegym.simulator.events import TELEMETRY, push_event
 from edgegym.simulator.generators import stream_generator
@@ -147,6 +148,7 @@ def write_nodes(world: World, state: FleetState, b: int, seed: int) -> NodeDraw:
     nodes = draw_nodes(world, seed)
     count = len(nodes.x_km)
     state.seed[b] = seed
+    state.scalars[b, FINGERPRINT] = world.fingerprint
     state.node_count[b] = count
     state.node_x[b, :count] = nodes.x_km
     state.node_y[b, :count] = nodes.y_km

@@ -1,5 +1,7 @@
 """A scenario as plain arrays: what compiled kernels read."""
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -105,6 +107,7 @@ class World(NamedTuple):
     warmup_s: float
     layout: PlaceLaw
     classes: ClassTables  # of the nodes; one class in a fleet without classes
+    fingerprint: int  # of all that the simulator reads of the scenario, at least 0
 
 
 def _members(scenario: "Scenario", families: tuple[str, ...] | None) -> NDArray[np.bool_]:
@@ -127,6 +130,15 @@ def _long_run_family_share(
         extra = magnitude * duration_s / interval_s
         share = share + extra * flash_member / flash_member.sum()
     return share / share.sum(), float(1.0 + extra)
+
+
+def _fingerprint(scenario: "Scenario") -> int:
+    """Return a hash of what fleets read of a scenario, the same in every process."""
+    document = scenario.document()
+    for field in ("name", "description", "evaluation_seeds", "control"):
+        document.pop(field, None)
+    text = json.dumps(document, sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 
 def _move_bytes(scenario: "Scenario") -> NDArray[np.int64]:
@@ -272,4 +284,5 @@ def compile_world(scenario: "Scenario") -> World:
         warmup_s=scenario.initial.warmup_s,
         layout=place_law(scenario),
         classes=class_tables(scenario, type_share),
+        fingerprint=_fingerprint(scenario),
     )
