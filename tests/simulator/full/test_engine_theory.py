@@ -12,16 +12,16 @@ from tests.simulator.test_queue_theory import PREFILL_S, single_node
 SLOTS = 400
 
 
-def node(service, rate, tpot_s, output_tokens, slots=SLOTS, **changes):
-    """Return one node at no distance whose prompts take 0.4 s."""
+def node(service, rate, tpot_s, output_tokens, slots=SLOTS, linear_s=0.001):
+    """Return one node at no distance whose prompts of 400 tokens take 0.4 s."""
     plain = single_node(slots, rate / slots, {"kind": "deterministic"})
     only = {"name": "only", "input_tokens": 400, "family": "only", "share": 1.0}
     return plain.with_overrides(
         {
             "hardware.decode": {"kind": "tpot", "tpot_s": tpot_s},
+            "hardware.prefill": {"linear_s": linear_s},
             "service": service,
             "request_types": [only | {"output_tokens": output_tokens}],
-            **changes,
         }
     )
 
@@ -59,7 +59,7 @@ def check_sharing(service, number, tolerance):
         load / (tokens * token_s),
         {1: token_s, SLOTS: SLOTS * token_s},
         output_tokens=tokens + 1,
-        **{"hardware.prefill": {"linear_s": 0.0}},
+        linear_s=0.0,
     )
     window = after_warmup(world, 2, number)
     number_in_system = window.utilization[0] * SLOTS
@@ -120,7 +120,7 @@ def test_law_of_tokens_goes_by_the_sequences_that_a_request_finds():
         rate,
         {1: token_s, SLOTS: SLOTS * token_s},
         output_tokens=tokens + 1,
-        **{"hardware.prefill": {"linear_s": 0.0}},
+        linear_s=0.0,
     )
     window = after_warmup(world, 5, 100_000)
     # L = rate · tokens · token_s · E[found + 1], and Poisson arrivals find L on average.
