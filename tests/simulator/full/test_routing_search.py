@@ -1,4 +1,4 @@
-"""The exact search and the candidate sets against brute force, and against the fast loop's search."""
+"""The exact search and the candidate sets against brute force, and against the fast search."""
 
 import math
 
