@@ -57,6 +57,8 @@ def drawn(key: int, index: int, draw: int) -> float:
         ),
         # blocks of 100: 10 - (0, 4, 8, 0, 8) + (1, 3, 9, 0, 6) = 11, 9, 11, 10, 8
         ({"kind": "kv_router", "block_tokens": 100}, 4, 1.8, 1, 0.7),
+        # blocks of 500, whole ones match, begun ones count: 2 - (0, 0, 1, 0, 1) + (1, 1, 2, 0, 2)
+        ({"kind": "kv_router", "block_tokens": 500}, 3, 1.9, 1, 0.7),
         # without credit 11, 13, 19, 10, 16
         ({"kind": "kv_router", "block_tokens": 100, "overlap_weight": 0}, 3, 1.9, 1, 0.7),
         # credit of 0.25 blocks: 11, 12, 17, 10, 14
