@@ -317,3 +317,10 @@ def test_promises_of_the_tables_hold_for_random_worlds(document):
     room = tables.usable_bytes[gpu, None]
     assert ((used <= room) | (tables.slots[gpu] == 0)).all()
     assert (used + tables.sequence_bytes[gpu, None] > room).all()
+
+
+def test_equal_profiles_stay_apart_when_nothing_of_theirs_expires():
+    document = with_model()
+    document["profiles"].insert(2, {"name": "shallow_too", "vertices": ["root"]})
+    expired = Scenario(**document).compile().classes.expired
+    np.testing.assert_array_equal(expired[:3], [[0, 0], [1, 0], [2, 0]])  # leaf, root
