@@ -38,11 +38,11 @@ class Command:
 
 COMMANDS = {
     "scenarios": Command("scenarios", ("list_", "show"), "list the built-in worlds, or print one"),
+    "solve": Command("solve", ("solve",), "solve the analytic model of a scenario"),
+    "compare": Command("compare", ("compare",), "let policies serve the same requests"),
     "simulate": Command(
         "simulate", ("simulate",), "let a fleet serve traffic, and say how it fared"
     ),
-    "solve": Command("solve", ("solve",), "solve the analytic model of a scenario"),
-    "compare": Command("compare", ("compare",), "let policies serve the same requests"),
     "render": Command("render", ("render",), "animate a policy at work"),
     "trace": Command(
         "trace",

@@ -111,15 +111,20 @@ def draw(canvas: Any, table: Table) -> None:
     axes[0].set_ylabel("TTFT that came, s")
 
 
+def _off(found: Calibration) -> str:
+    """Return bias and scatter in words."""
+    when = "later" if found.bias_s > 0.0 else "earlier"
+    return f"{abs(found.bias_s):.2f} ± {found.scatter_s:.2f} s {when} than expected"
+
+
 def caption(table: Table) -> Caption:
     """Say how far the predictions are off, and how often the other path would have been faster."""
     parts, regrets = [], []
     for case in _CASES:
         taken, other = (calibration(table, case, path) for path in _STYLES)
         parts.append(
-            f"with reports {case} the path taken comes {taken.bias_s:+.3f} s off with a scatter of "
-            f"{taken.scatter_s:.3f} s, the one not taken {other.bias_s:+.3f} and "
-            f"{other.scatter_s:.3f} s"
+            f"with reports {case} the first token comes {_off(taken)} on the path taken, "
+            f"{_off(other)} on the other"
         )
         rows = [table.where(telemetry=case, path=path) for path in _STYLES]
         regrets.append(float(np.mean(rows[1]["realised_s"] < rows[0]["realised_s"])))
@@ -133,7 +138,8 @@ def caption(table: Table) -> Caption:
             "playing the same world again with that one request sent the other way."
         ),
         here=(
-            f"{len(table.where(telemetry='live', path='taken'))} requests of each case: "
+            f"{len(table.where(telemetry='live', path='taken'))} requests of each case, mean and "
+            "standard deviation: "
             f"{'; '.join(parts)}. The other path would have been faster for the request itself in "
             f"{', '.join(percent(share) for share in regrets)} of the samples."
         ),

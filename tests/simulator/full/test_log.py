@@ -200,3 +200,9 @@ def test_quantiles_of_tokens_are_within_their_bin(quantile):
     if exact <= 64:
         assert found == exact
     assert found <= exact <= found * (1 + histogram.RELATIVE_ERROR) + 1e-9
+
+
+def test_the_least_of_many_tokens():
+    bins = np.zeros(histogram.HISTOGRAM_BINS, dtype=np.int64)
+    token_bins(np.array([48, 52]), bins)
+    assert histogram.histogram_quantile_tokens(bins, 0.0) == 48.0
