@@ -32,8 +32,8 @@ def lru_world(scenario: "Scenario") -> "Scenario":
     Scenario
         With ``cache.kind = lru`` and ``routing.kind = cache_aware``; the budget of each cache is
         the mean state of the scenario's initial mix of profiles, so that as much memory is left
-        to run requests; where that mix holds nothing, the mean of all profiles. The same world if it has such caches already. Nodes, requests and all
-        that is random stay as they are.
+        to run requests; where that mix holds nothing, the mean of all profiles. The same world if
+        it has such caches already. Nodes, requests and all that is random stay as they are.
     """
     if isinstance(scenario.cache, LruCache):
         return scenario
