@@ -20,8 +20,8 @@ from edgegym.figures.words import percent
 from edgegym.simulator import Fleet
 from edgegym.world.compiled import ROUTER_KINDS
 
-_AGENT_REQUESTS_PER_S = 35.0
-_MOST_REQUESTS = 42_000  # two orbits of the users' places
+_AGENT_REQUESTS_PER_S = 50.0
+_MOST_REQUESTS = 60_000  # two orbits of the users' places
 _LEAST_DIFFERENCE = 0.02
 _STYLES: dict[str, dict[str, Any]] = {
     "profiles": {"color": BLUE, "marker": "o", "label": "prefixes placed once"},

@@ -18,7 +18,7 @@ TRACES_VARIABLE = "EDGEGYM_TRACES"
 
 CACHES = ("profiles", "lru")
 
-AGENT_RATE_PER_NODE = 1.4
+AGENT_RATE_PER_NODE = 2.0
 """Requests per second: at the preset's rate a fleet that moves nothing is far beyond its capacity,
 and all that is to be seen is how its queues grow."""
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from edgegym.policies.basic import StaticPolicy
 from edgegym.world.serving import LruCache
 
@@ -30,15 +32,16 @@ def lru_world(scenario: "Scenario") -> "Scenario":
     Scenario
         With ``cache.kind = lru`` and ``routing.kind = cache_aware``; the budget of each cache is
         the mean state of the scenario's initial mix of profiles, so that as much memory is left
-        to run requests. The same world if it has such caches already. Nodes, requests and all
-        that is random stay as they are.
+        to run requests; where that mix holds nothing, the mean of all profiles. The same world if
+        it has such caches already. Nodes, requests and all that is random stay as they are.
     """
     if isinstance(scenario.cache, LruCache):
         return scenario
-    budget = max(1, round(float(scenario.initial_mix @ scenario.state_bytes)))
+    sizes = np.array(scenario.state_bytes)
+    budget = float(scenario.initial_mix @ sizes) or float(sizes.mean())
     return scenario.with_overrides(
         {
-            "cache": {"kind": "lru", "budget_bytes": budget},
+            "cache": {"kind": "lru", "budget_bytes": max(1, round(budget))},
             # The fewest candidates: this router does not look at the distance.
             "routing": {"kind": "cache_aware", "candidates_per_profile": 1},
             "fetch.controller": "never",

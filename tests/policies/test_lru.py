@@ -15,11 +15,19 @@ def test_its_world_differs_in_caches_and_routing_alone():
     mean_state = round(float(scenario.initial_mix @ np.array(scenario.state_bytes)))
     assert world.cache.model_dump() == {"kind": "lru", "budget_bytes": mean_state}
     assert world.routing.kind == "cache_aware"
+    assert world.routing.model_dump()["candidates_per_profile"] == 1
     back = world.with_overrides(
         {"cache": {"kind": "profiles"}, "routing": scenario.routing.model_dump()}
     )
     assert back == scenario
     assert world_of("lru", world) is world
+
+
+def test_where_nothing_is_placed_at_the_start_the_budget_is_that_of_a_mean_profile():
+    scenario = preset("toy")
+    assert scenario.initial_mix @ np.array(scenario.state_bytes) == 0
+    budget = world_of("lru", scenario).cache.model_dump()["budget_bytes"]
+    assert budget == round(float(np.mean(scenario.state_bytes)))
 
 
 def test_other_policies_play_in_the_world_as_it_is():
@@ -44,7 +52,7 @@ def test_only_the_no_op_is_legal_and_the_observation_says_so():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_compare_gives_it_its_own_world_and_the_same_requests(workers):
-    scenario = preset("toy").with_overrides({"control.horizon_epochs": 6})
+    scenario = preset("stationary").with_overrides({"control.horizon_epochs": 4})
     result = compare(
         {"static": "static", "lru": "lru"}, scenario, seeds=[1, 2], progress=False, workers=workers
     )
