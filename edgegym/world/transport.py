@@ -54,5 +54,5 @@ class Fetch(Block):
     advertise_s: Duration = 1.0
     """The bandwidth is advertised to independent controllers at multiples of this."""
     budget_share: Quantity = 1.0
-    """Joint: a fetch must bring the first token within this part of the request's latency target, as
-    predicted, else the prefix is computed."""
+    """Joint: a fetch must bring the first token within this part of the request's latency target,
+    as predicted, else the prefix is computed."""

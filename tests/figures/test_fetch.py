@@ -22,7 +22,7 @@ def table() -> Table:
 
 
 def test_numbers_of_the_world_by_hand():
-    """1 GiB at 25 Gb/s; 256 µs per token and 6.19 ns per pair; three of four documents elsewhere."""
+    """1 GiB at 25 Gb/s; 256 µs per token, 6.19 ns per pair; three of four documents elsewhere."""
     assert fetch_scenario("joint", 4.0).state_bytes == (2**30,) * 4
     assert alone_s() == pytest.approx(2**30 * 8 / 25e9)
     assert spared_s() == pytest.approx(0.000256 * 8192 + 6.19e-9 * 8192**2)

@@ -1,5 +1,7 @@
 """Requests that fetch, in fleets worked out by hand: every part of their TTFT."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,14 @@ PLACES = [HERE, THERE, FAR]
 LINK = {"rate_bytes_per_s": 1e9, "sharing": "shared", "restore_bytes_per_s": 4e9}
 
 
-def fleet(requests, profiles=(NONE, BIG, OTHER), *, controller="always", link=LINK, **overrides):
+def fleet(
+    requests: Any,
+    profiles: Any = (NONE, BIG, OTHER),
+    *,
+    controller: Any = "always",
+    link: Any = LINK,
+    **overrides: Any,
+):
     """Return a fleet that sends requests, all made at the first node, to the nearest node."""
     made = [(time, *HERE, kind) for time, kind in requests]
     changes = {

@@ -212,6 +212,25 @@ def test_forecasts_are_the_difference_of_two_schedules(
     assert imposed_s == pytest.approx(later.sum(), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.twin
+@pytest.mark.parametrize("seed", range(3))
+def test_flows_can_be_given_up_in_any_order(seed):
+    """Of 120 flows from 0, 80 are given up at once: the rest share the link as if alone.
+
+    One of s bytes ends when all others have received as much or ended: at the sum of min(s', s).
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 1000, 120)
+    schedule = [(0.0, ADD, 0, int(size)) for size in sizes]
+    gone = rng.permutation(120)[:80]
+    schedule += [(0.0, CANCEL, int(flow), 0) for flow in gone]
+    ends = play(params(), schedule).ends[:120]
+    assert np.isnan(ends[gone]).all()
+    left = np.delete(sizes, gone)
+    expected = np.minimum(left[:, None], left[None, :]).sum(axis=1) / 100.0
+    np.testing.assert_allclose(np.delete(ends, gone), expected, rtol=1e-12)
+
+
 def test_without_a_link_nothing_would_end():
     schedule = [(0.0, ADD, 0, 300), (1.0, DOWN, 0, 0), (1.0, PEEK, 0, 100)]
     played = play(params(), schedule)
