@@ -69,9 +69,9 @@ def drawn(key: int, index: int, draw: int) -> float:
         # transfer of 800 or 400 tokens at 1 us each: 0.2008, 0.2004, 0.2 + 1, 0.2008, 0.2
         ({"kind": "mooncake"}, 4, 1.8, 1, 0.7),
         ({"kind": "mooncake", "candidates_per_profile": 1}, 1, 0.7, 0, 1.0),
-        # 800 is not more than 3 * 400: node 1 computes its 600 new tokens
+        # 800 is not more than 2 * 400: node 1 computes its 600 new tokens
         (
-            {"kind": "mooncake", "candidates_per_profile": 1, "transfer_ratio": 3},
+            {"kind": "mooncake", "candidates_per_profile": 1, "transfer_ratio": 2},
             0, 1.0, 1, 0.7,
         ),
     ],
