@@ -139,7 +139,7 @@ def _forget_service(fleet: FullLane, record: int) -> None:
 
 @inlined
 def _family(fleet: FullLane, record: int) -> int:
-    return fleet.desk.types.family[fleet.core.records.info[record, TYPE]]
+    return int(fleet.desk.types.family[fleet.core.records.info[record, TYPE]])
 
 
 @helper
