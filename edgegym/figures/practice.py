@@ -139,8 +139,8 @@ def caption(table: Table) -> Caption:
         difference=(
             "One seed each, the same requests for all; a coverage has a standard error of at most "
             f"{table['coverage_error'].max():.3f}. Chunked prefill on an L40S. Placed: in "
-            f"`toolagent` ({AGENT_RATE_PER_NODE:g} requests/s and node, so that fleets without "
-            "moves keep up) the mix that is best in the analytic model, while the users' places "
+            f"`toolagent` ({AGENT_RATE_PER_NODE:g} requests/s and node, a third above its own "
+            "load) the mix that is best in the analytic model, while the users' places "
             "change all the time; on the traces the hottest prefixes that fit half a node's "
             "memory, on every node, chosen with knowledge of the whole trace. Nothing is moved: "
             "this is what a policy has to beat. A radix cache gets as much memory as the placed "

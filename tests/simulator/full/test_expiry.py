@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from edgegym.jit import kernel
+from edgegym.simulator import Fleet
+from edgegym.simulator.columns import NEXT_REQUEST, NUM_REQUESTS
 from edgegym.simulator.full.expiry import (
     allocate_expiry,
     bytes_to_fetch,
@@ -72,3 +74,59 @@ def test_a_draining_node_awaits_only_what_it_still_had():
     # On the way from `small` to `big`: holds 1 GB of the 2 that change.
     assert _bytes_to_fetch(params, 0, small, big, True) == 10**9
     assert _bytes_to_fetch(params, 0, small, big, False) == 2 * 10**9
+
+
+def placed(change_s, **overrides):
+    """Return a node that holds `big` (2 GB, link 1 GB/s), whose content `small` changes then."""
+    overrides = {"backhaul.sharing": "shared"} | overrides
+    made = Fleet(
+        scenario(nodes={"count": 1}, initial={"mix": {"big": 1.0}}, **LIVES, **overrides), seed=1
+    )
+    state = made.state
+    state.stream_end_s[0] = np.inf
+    state.scalars[0, NEXT_REQUEST] = state.scalars[0, NUM_REQUESTS]
+    late = float(state.full.expiry.phase_s[0, 0])
+    made.advance(late + change_s)
+    return made
+
+
+def holds(made):
+    """Return the vertices that the node holds."""
+    return made.scenario.catalogue.holdings[int(made.state.holding[0, 0])]
+
+
+@pytest.mark.twin
+@pytest.mark.parametrize("sharing", ["shared", "dedicated"])
+def test_a_node_fetches_what_changed_and_can_be_moved_again(sharing):
+    made = placed(-0.5, **{"backhaul.sharing": sharing})
+    assert holds(made) == {"small", "big"}
+    bucket = made.bucket_bytes
+    stats = made.advance(1.0)  # half a second after the change
+    assert holds(made) == frozenset()
+    assert made.state.receiving[0, 0]
+    assert not made.legal_moves().any()
+    assert stats.refresh_bytes == 2 * 10**9
+    assert (stats.bytes_moved, stats.moves_started) == (0, 0)
+    assert made.bucket_bytes >= bucket
+    made.advance(1.49)
+    assert holds(made) == frozenset()
+    made.advance(0.02)  # 2 GB at 1 GB/s
+    assert holds(made) == {"small", "big"}
+    assert not made.state.receiving[0, 0]
+
+
+@pytest.mark.twin
+@pytest.mark.parametrize("sharing", ["shared", "dedicated"])
+def test_the_new_version_joins_a_move_that_is_on_its_way(sharing):
+    # The node takes `big` anew: 2 GB in 2 s. Half a second before the end `small` changes, and with
+    # it all of `big`: 2 GB more, so that it has it 2.5 s after the change.
+    made = placed(-1.5, **{"backhaul.sharing": sharing})
+    none, big = (made.scenario.profile_names.index(name) for name in ("none", "big"))
+    made.start_move(0, none)
+    made.start_move(0, big)
+    stats = made.advance(1.6)
+    assert (stats.bytes_moved, stats.refresh_bytes) == (2 * 10**9, 2 * 10**9)
+    made.advance(2.3)
+    assert holds(made) == frozenset()
+    made.advance(0.2)
+    assert holds(made) == {"small", "big"}
