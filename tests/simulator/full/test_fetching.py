@@ -246,14 +246,14 @@ def test_joint_routers_compare_fetching_computing_and_going_there(rate, node, ex
 
 @pytest.mark.twin
 def test_joint_routers_count_the_delay_of_others():
-    """The first of two fetches here. The second would end after 0.5 s and delay it by 0.25.
+    """At 12 GB/s the first of two fetches here: 1/6 + 0.2 s. The second would end after 1/3 s.
 
-    That makes 0.95 s, against 0.6 s where the prefix is.
+    That makes 0.53 s, less than the 0.6 s where the prefix is; but it would delay the first by 1/6.
     """
     made = fleet(
         [(0.0, CHAT)] * 2,
         controller="joint",
-        link={"rate_bytes_per_s": 8e9, "sharing": "shared"},
+        link={"rate_bytes_per_s": 12e9, "sharing": "shared"},
         routing={"kind": "load_aware"},
     )
     assert list(made.after(10.0)["node"]) == [0, 1]
