@@ -171,7 +171,7 @@ def rule(candidates, parameters):
     return {row}
 
 world = preset("toy").with_overrides({{"demand.rate_per_node": 1.0}})
-print(Fleet(world, 1, router=UserRouter(rule)).advance(20.0).hits)
+print(Fleet(world, 1, router=UserRouter(rule)).advance(20.0).radio_sum_s)
 """
 
 
@@ -182,7 +182,7 @@ def test_another_rule_in_another_process_compiles_no_kernel_again():
         done = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, check=True
         )
-        return int(done.stdout)
+        return float(done.stdout)
 
     first = run("0")
     before = sorted(path.name for path in cache_folder().rglob("*.nb*"))
