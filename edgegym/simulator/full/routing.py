@@ -6,7 +6,7 @@ The loop asks :func:`route`, and tells what happens:
   lands there, is lost on its way, leaves the station;
 * ``note_load`` after active, queued, slots, profile or health of a node have changed;
 * ``note_error`` at each first token;
-* ``publish_tokens`` at each report, ``publish_catalogue`` when what nodes hold is advertised.
+* ``publish_tokens`` at each report.
 
 These keep what is kept only here; :mod:`edgegym.simulator.telemetry` counts requests and waits.
 """
@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgegym.simulator.columns import HOLDS, HOLDS_SHIFT, PLACE, SITE_BITS
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.admission import is_open, note_load
 from edgegym.simulator.full.candidates import gather
@@ -37,12 +36,10 @@ from edgegym.simulator.full.routing_columns import (
     WAIT_S,
 )
 from edgegym.simulator.full.routing_groups import Ask, Decision, Routing
-from edgegym.simulator.full.sight import finds_replica, origin_expected_s, way_s
-from edgegym.simulator.lane import Nodes
+from edgegym.simulator.full.sight import origin_expected_s, way_s
 from edgegym.simulator.routers.dispatch import LOAD_AWARE
 
 __all__ = [
-    "finds_replica",
     "is_open",
     "must_move_on",
     "note_error",
@@ -51,7 +48,6 @@ __all__ = [
     "note_load",
     "note_lost",
     "note_sent",
-    "publish_catalogue",
     "publish_tokens",
     "route",
     "way_s",
@@ -243,11 +239,3 @@ def publish_tokens(routing: Routing, num_stations: int) -> None:
     for station in range(num_stations):
         unseen = sums[station, TOKENS_ON_WAY] if routing.signals.predicts else 0
         sums[station, TOKENS_REPORTED] = sums[station, TOKENS_THERE] + unseen
-
-
-@helper
-def publish_catalogue(nodes: Nodes, num_nodes: int) -> None:
-    """Let every node advertise what it holds."""
-    for node in range(num_nodes):
-        bits = np.int64((nodes.work[node, HOLDS] << HOLDS_SHIFT) + node)
-        nodes.sites[nodes.work[node, PLACE], SITE_BITS] = bits.view(np.float64)

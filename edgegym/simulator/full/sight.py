@@ -60,9 +60,12 @@ def squared_km2(area: Area, place: int, x: float, y: float) -> float:
 
 @inlined
 def advertised_hit(routing: Routing, ask: Ask, place: int) -> float:
-    """Return the advertised hit of a request at a place, below 0 where it can't be served."""
+    """Return the advertised hit of a request at a place, below 0 where it can't be served.
+
+    The last token of a prompt is always computed.
+    """
     row = int(np.float64(routing.area.sites[place, SITE_BITS]).view(np.int64)) >> HOLDS_SHIFT
-    return min(routing.stock.hit_tokens[row, ask.type], ask.input_tokens)
+    return min(routing.stock.hit_tokens[row, ask.type], ask.input_tokens - 1.0)
 
 
 @inlined
@@ -136,19 +139,13 @@ def backbone_s(routing: Routing, ask: Ask) -> float:
 
 
 @inlined
-def finds_replica(routing: Routing, ask: Ask) -> bool:
-    """Return whether a request reaches the replica of the origin that holds its prefix."""
-    return uniform_of(ask.origin_key, ask.number, DRAW_OF_REPLICA) < routing.origin.affinity
-
-
-@inlined
 def origin_expected_s(routing: Routing, ask: Ask, nearest_squared_km2: float) -> float:
     """Return the predicted time to the first token at the origin, beyond the base latency.
 
     Radio to the nearest node, backbone, prefill in the mean over replicas, advertised wait.
     """
     origin, work = routing.origin, routing.nodes.work
-    hit = min(origin.path_tokens[ask.type], ask.input_tokens)
+    hit = min(origin.path_tokens[ask.type], ask.input_tokens - 1.0)
     warm_s = origin_prefill_seconds(origin, ask.input_tokens, hit)
     cold_s = origin_prefill_seconds(origin, ask.input_tokens, 0.0)
     prefill_s = origin.affinity * warm_s + (1.0 - origin.affinity) * cold_s

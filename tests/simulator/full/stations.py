@@ -82,8 +82,6 @@ def _note(routing: Routing, what: int, station: int, number: float, now: float) 
         facade.note_left(views, station, int(number))
     elif what == 6:
         facade.publish_tokens(views, station)
-    elif what == 7:
-        facade.publish_catalogue(views.nodes, station)
     elif what == 8:
         return 1.0 if facade.is_open(views, station, now) else 0.0
     elif what == 9:
@@ -293,10 +291,6 @@ class Stations:
     def publish_tokens(self) -> None:
         """Let all stations report."""
         _note(self.routing, 6, self.count + 1, 0.0, 0.0)
-
-    def publish_catalogue(self) -> None:
-        """Let all nodes advertise."""
-        _note(self.routing, 7, self.count, 0.0, 0.0)
 
     def is_open(self, station: int, now: float) -> bool:
         """Return whether it takes requests."""

@@ -1,14 +1,17 @@
 """What the router knows of tokens in use and of the catalogue, live and by reports."""
 
+import numpy as np
 import pytest
 
-from edgegym.simulator.columns import HOLDS
+from edgegym.simulator import Fleet
+from edgegym.simulator.columns import HOLDS_SHIFT, PLACE, SITE_BITS
 from edgegym.simulator.full.routing_columns import (
     TOKENS_ON_WAY,
     TOKENS_REPORTED,
     TOKENS_THERE,
 )
-from tests.simulator.full.stations import BIG, NONE, Stations
+from tests.simulator.fleets import scenario
+from tests.simulator.full.stations import NONE, SMALL, Stations
 
 pytestmark = pytest.mark.twin
 
@@ -57,11 +60,24 @@ def test_tokens_by_reports_with_what_was_sent_since():
 
 
 def test_what_nodes_hold_is_known_when_it_is_advertised():
-    stations = Stations(routing={"kind": "prefix_aware"})
-    stations.routing.nodes.work[2, HOLDS] = NONE
-    stations.routing.nodes.work[0, HOLDS] = BIG
-    decision = stations.route()
-    assert (decision.node, decision.predicted_s) == (2, pytest.approx(0.4 + 0.2 + 1.0))
-    stations.publish_catalogue()
-    decision = stations.route()
-    assert (decision.node, decision.predicted_s) == (0, pytest.approx(0.2))
+    """A move from `small` to `none` takes the 400 tokens at once; routers hear of it at 5 s."""
+    fleet = Fleet(
+        scenario(
+            telemetry={"catalogue_period_s": 5.0},
+            routing={"kind": "prefix_aware"},
+            initial={"mix": {"small": 1.0}},
+        ),
+        seed=1,
+    )
+    place = fleet.state.node_work[0, 2, PLACE]
+
+    def advertised() -> int:
+        return int(fleet.state.sites[0, place, SITE_BITS].view(np.int64)) >> HOLDS_SHIFT
+
+    fleet.advance(1.0)
+    fleet.start_move(2, NONE)
+    assert (fleet.state.holding[0, 2], advertised()) == (NONE, SMALL)
+    fleet.advance(3.9)
+    assert (fleet.state.holding[0, 2], advertised()) == (NONE, SMALL)
+    fleet.advance(0.2)
+    assert (fleet.state.holding[0, 2], advertised()) == (NONE, NONE)

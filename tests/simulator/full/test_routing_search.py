@@ -87,7 +87,7 @@ class World:
             delta = np.minimum(delta, self.size - delta)
         squared = np.where(self.up, (delta**2).sum(axis=1), np.inf)
         hit = self.hits[self.profiles, request_type]
-        prefill = np.where(hit >= 0.0, 1e-3 * (length - np.minimum(hit, length)), np.inf)
+        prefill = np.where(hit >= 0.0, 1e-3 * (length - np.minimum(hit, length - 1)), np.inf)
         return squared, 0.1 * squared, prefill, self.waits
 
 
