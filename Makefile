@@ -87,6 +87,9 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	@$(PIP_INSTALL) -c constraints.txt --editable '.[docs]'
 	@touch $@
 
+.PHONY: docs-install
+docs-install: $(DOCS_INSTALLED) ## Install what builds the documentation
+
 # Material announces its successor at each build, which is no news after the first.
 .PHONY: docs
 docs: $(DOCS_INSTALLED) ## Build the documentation into site/, with every link checked
