@@ -116,7 +116,10 @@ class _Announcer(event.Listener):
 
     def _announce(self) -> None:
         self._announced = True
-        sys.stderr.write("edgegym: compiling (once after an install or an edit, about 15 s)\n")
+        sys.stderr.write(
+            "edgegym: compiling (once after an install or an edit, about 15 s, and about a minute "
+            "where the full event loop is needed)\n"
+        )
 
     def on_start(self, event: event.Event) -> None:
         """Take note of a compilation that starts, perhaps inside another."""

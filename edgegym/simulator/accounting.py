@@ -31,6 +31,7 @@ from edgegym.simulator.columns import (
     JOIN_S,
     NEXT,
     NODE,
+    NUM_RECORDS,
     PREFILL_TICKS,
     PREFILL_TIME_TICKS,
     RADIO_TICKS,
@@ -58,6 +59,27 @@ def accrue_slots(work: Ints, node: int, now: float) -> None:
     work[node, BUSY_TICKS] += work[node, IN_SLOTS] * elapsed
     work[node, CAPACITY_TICKS] += work[node, SLOTS] * elapsed
     work[node, ACCRUED_TICK] = tick
+
+
+@inlined
+def has_room(records: Records, requests: int) -> bool:
+    """Return whether there is room for so many more requests."""
+    scalars = records.scalars
+    if requests <= 1 and scalars[FREE_RECORD] >= 0:
+        return True
+    return scalars[USED_RECORDS] + requests <= scalars[NUM_RECORDS]
+
+
+@inlined
+def new_record(records: Records) -> int:
+    """Take a free record; there must be room for it."""
+    record = records.scalars[FREE_RECORD]
+    if record >= 0:
+        records.scalars[FREE_RECORD] = records.info[record, NEXT]
+        return record
+    record = records.scalars[USED_RECORDS]
+    records.scalars[USED_RECORDS] = record + 1
+    return record
 
 
 @inlined

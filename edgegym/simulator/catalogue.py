@@ -11,9 +11,16 @@ from edgegym.simulator.columns import (
     SITE_WAIT_S,
     SLOTS,
 )
-from edgegym.simulator.compiling import helper
+from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.lane import Catalogue, Nodes
 from edgegym.simulator.telemetry import advertise_backlog
+
+
+@inlined
+def advertise_holding(nodes: Nodes, node: int) -> None:
+    """Let routers see what a node really holds."""
+    bits = (nodes.work[node, HOLDS] << HOLDS_SHIFT) + node
+    nodes.sites[nodes.work[node, PLACE], SITE_BITS] = np.int64(bits).view(np.float64)
 
 
 @helper
@@ -24,9 +31,8 @@ def refresh_node(catalogue: Catalogue, nodes: Nodes, backlog: bool, node: int) -
     nodes.work[node, SLOTS] = slots
     request_s = 1.0 / (slots * catalogue.slot_service_rate[holding])
     nodes.work[node, REQUEST_S_BITS] = np.float64(request_s).view(np.int64)
-    place = nodes.work[node, PLACE]
-    nodes.sites[place, SITE_BITS] = np.int64((holding << HOLDS_SHIFT) + node).view(np.float64)
+    advertise_holding(nodes, node)
     if backlog:
         advertise_backlog(nodes, node)
     elif catalogue.advertises_tier:
-        nodes.sites[place, SITE_WAIT_S] = catalogue.tier_wait_s[profile]
+        nodes.sites[nodes.work[node, PLACE], SITE_WAIT_S] = catalogue.tier_wait_s[profile]

@@ -13,7 +13,7 @@ from edgegym.simulator.full.log import take_rows
 from edgegym.simulator.full.loop import NEEDS_FLUSH
 from edgegym.simulator.full.user_router import UserRouter
 from edgegym.simulator.held import cached_tokens
-from edgegym.simulator.loops import FastLoop, FullLoop, event_loop
+from edgegym.simulator.loops import EventLoop, event_loop
 from edgegym.simulator.moves import IllegalMove, charge_move, legal_moves, why_illegal
 from edgegym.simulator.records import ORIGIN, RecordSink
 from edgegym.simulator.state import Bools, FleetState, Ints, copy_state, to_ticks
@@ -78,7 +78,7 @@ class Fleet:
         self._router = router
         if records is not None:
             records.begin(scenario)
-        self._loop: FastLoop | FullLoop = event_loop(scenario, router, records is not None, full)
+        self._loop: EventLoop = event_loop(scenario, router, records is not None, full)
         state = self._loop.allocate(1)
         state.tier_wait_s[0] = checked_tier_wait(self._world, tier_wait_s)
         self._loop.begin(state, 0, seed)

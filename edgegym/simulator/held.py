@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgegym.simulator.full.lru import USED_BYTES
+from edgegym.simulator.full.lru_data import USED_BYTES
 from edgegym.simulator.state import FleetState, Ints
 from edgegym.world.scenario import Scenario
 from edgegym.world.serving import LruCache

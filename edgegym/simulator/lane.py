@@ -81,7 +81,7 @@ class Heap(NamedTuple):
 
 
 class Calendar(NamedTuple):
-    """Pages of events, columns of num as in :mod:`edgegym.simulator.state`."""
+    """Pages of events, columns of num as in :mod:`edgegym.simulator.columns`."""
 
     head: Ints  # [pages]
     entries: Ints  # [leaves · LEAF_ENTRIES, 3]

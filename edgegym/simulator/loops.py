@@ -11,7 +11,7 @@ from edgegym.simulator.full.carrying import change_profile as change_profile_ful
 from edgegym.simulator.full.columns import FIRST_REQUEST
 from edgegym.simulator.full.link import with_more_flows
 from edgegym.simulator.full.loop import NEEDS_FLOWS, NEEDS_LEAVES, advance_full
-from edgegym.simulator.full.lru import with_more_leaves
+from edgegym.simulator.full.lru_data import with_more_leaves
 from edgegym.simulator.full.params import FullParams, full_params
 from edgegym.simulator.full.user_router import UserRouter
 from edgegym.simulator.lane import lane_of
@@ -120,11 +120,6 @@ class FullLoop:
         self.advance: Callable[[Any, float], int] = advance_full
         self.change_profile: Callable[[Any, int, int, int, int], None] = change_profile_full
 
-    @property
-    def params(self) -> FullParams:
-        """Parameters of the full loop."""
-        return self._params
-
     def allocate(self, batch: int) -> FleetState:
         """Return empty fleets."""
         world, params = self._world, self._params
@@ -179,7 +174,7 @@ class FullLoop:
 
 def event_loop(
     scenario: Scenario, router: UserRouter | None = None, logs: bool = False, full: bool = False
-) -> FastLoop | FullLoop:
+) -> EventLoop:
     """Return the loop for a scenario: the fast one wherever that can do it.
 
     Parameters

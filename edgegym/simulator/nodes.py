@@ -21,7 +21,8 @@ from edgegym.simulator.telemetry import note_left, note_wait
 
 
 @inlined
-def _append(nodes: Nodes, records: Records, node: int, record: int) -> None:
+def append(nodes: Nodes, records: Records, node: int, record: int) -> None:
+    """Put a request at the end of a node's queue."""
     records.info[record, STATUS] = QUEUED
     records.info[record, NEXT] = -1
     if nodes.work[node, WAITING] == 0:
@@ -33,7 +34,8 @@ def _append(nodes: Nodes, records: Records, node: int, record: int) -> None:
 
 
 @inlined
-def _take_first(nodes: Nodes, records: Records, node: int) -> int:
+def take_first(nodes: Nodes, records: Records, node: int) -> int:
+    """Take the first request out of a node's queue, which is not empty."""
     record = nodes.work[node, HEAD]
     nodes.work[node, HEAD] = records.info[record, NEXT]
     nodes.work[node, WAITING] -= 1
@@ -55,7 +57,7 @@ def join_node(core: Core, node: int, record: int, now: float) -> float:
     nodes.work[node, ON_RADIO] -= 1
     core.records.time[record, JOIN_S] = now
     if nodes.work[node, IN_SLOTS] >= nodes.work[node, SLOTS]:
-        _append(nodes, core.records, node, record)
+        append(nodes, core.records, node, record)
         return -1.0
     accrue_slots(nodes.work, node, now)
     nodes.work[node, IN_SLOTS] += 1
@@ -72,7 +74,7 @@ def end_slot(core: Core, node: int, record: int, now: float, until: float) -> tu
     leave_slot(core.types, core.records, core.window, nodes.work, record, until)
     note_left(core.signals, nodes, node)
     if nodes.work[node, WAITING] > 0 and nodes.work[node, IN_SLOTS] <= nodes.work[node, SLOTS]:
-        following = _take_first(nodes, core.records, node)
+        following = take_first(nodes, core.records, node)
         return _start(core, node, following, now), following
     accrue_slots(nodes.work, node, now)
     nodes.work[node, IN_SLOTS] -= 1
@@ -85,7 +87,7 @@ def fill_slots(core: Core, node: int, now: float) -> None:
     nodes = core.nodes
     accrue_slots(nodes.work, node, now)
     while nodes.work[node, WAITING] > 0 and nodes.work[node, IN_SLOTS] < nodes.work[node, SLOTS]:
-        record = _take_first(nodes, core.records, node)
+        record = take_first(nodes, core.records, node)
         nodes.work[node, IN_SLOTS] += 1
         end = _start(core, node, record, now)
         push_event(core.queue, end, SLOT_END, request_item(node, record))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from edgegym.jit import kernel
-from edgegym.simulator.accounting import accrue_slots, settle
+from edgegym.simulator.accounting import accrue_slots, has_room, new_record, settle
 from edgegym.simulator.backhaul import begin_transfer
 from edgegym.simulator.catalogue import refresh_node
 from edgegym.simulator.columns import (
@@ -17,16 +17,13 @@ from edgegym.simulator.columns import (
     DRAINING,
     FAMILY_ARRIVALS,
     FAMILY_DECIDED,
-    FREE_RECORD,
     HOLDS,
     IN_FLIGHT,
     IN_SLOTS,
     MARK,
     MOVES_STARTED,
-    NEXT,
     NEXT_REQUEST,
     NODE,
-    NUM_RECORDS,
     NUM_REQUESTS,
     ON_RADIO,
     PENDING_BYTES,
@@ -37,7 +34,6 @@ from edgegym.simulator.columns import (
     SLOTS,
     STATUS,
     TYPE,
-    USED_RECORDS,
     WINDOW_OPEN,
 )
 from edgegym.simulator.compiling import borrow, helper, inlined, prefetch
@@ -55,7 +51,7 @@ from edgegym.simulator.events import (
     request_item,
     turn_page,
 )
-from edgegym.simulator.lane import Area, Core, Lane, Records, Requests, Window
+from edgegym.simulator.lane import Area, Core, Lane, Requests, Window
 from edgegym.simulator.nodes import end_slot, join_node
 from edgegym.simulator.search import (
     choose_node,
@@ -96,30 +92,13 @@ def open_window(
 
 
 @inlined
-def _has_room(records: Records) -> bool:
-    scalars = records.scalars
-    return scalars[FREE_RECORD] >= 0 or scalars[USED_RECORDS] < scalars[NUM_RECORDS]
-
-
-@inlined
-def _new_record(records: Records) -> int:
-    record = records.scalars[FREE_RECORD]
-    if record >= 0:
-        records.scalars[FREE_RECORD] = records.info[record, NEXT]
-        return record
-    record = records.scalars[USED_RECORDS]
-    records.scalars[USED_RECORDS] = record + 1
-    return record
-
-
-@inlined
 def _send(
     core: Core, node: int, time: float, radio_s: float, request_type: int, mark: float
 ) -> None:
     """Send a request to a node."""
     note_routed(core.signals, core.nodes, node)
     records = core.records
-    record = _new_record(records)
+    record = new_record(records)
     records.time[record, ARRIVAL_S] = time
     records.time[record, MARK] = mark
     records.info[record, STATUS] = IN_FLIGHT
@@ -209,7 +188,7 @@ def advance_one(lane: Lane, until: float) -> int:
         if min(next_event, next_request) > until:
             break
         if next_request < next_event:
-            if not _has_room(core.records):
+            if not has_room(core.records, 1):
                 scalars[NEXT_REQUEST] = position
                 if noted >= 0:
                     fleet.nearest_demand[noted, noted_family] += 1

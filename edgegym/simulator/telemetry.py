@@ -3,7 +3,7 @@
 Live (`period_s` = 0) it knows n = in flight + queued + active. Otherwise each node reports queued +
 active at multiples of the period; with `predict_on_route` the router keeps what the report cannot
 have seen (requests still in flight) and adds what it has sent since. The catalogue (profile, slots,
-what is really held) is always live.
+what is really held) is always live, unless the full loop gives it a period of its own.
 """
 
 import math

@@ -18,14 +18,14 @@ from edgegym.simulator.full.columns import (
     ORIGIN_KEY,
     ROUTING_KEY,
 )
-from edgegym.simulator.full.counts import CountsState, allocate_counts
+from edgegym.simulator.full.counts import Counts, allocate_counts
 from edgegym.simulator.full.engine_data import Engine, allocate_engine, with_more_requests
 from edgegym.simulator.full.expiry import ExpiryState, allocate_expiry
 from edgegym.simulator.full.flows import LinkState
 from edgegym.simulator.full.groups import Faults, Lengths, NodeFlows, Tasks
 from edgegym.simulator.full.link import allocate_link
 from edgegym.simulator.full.log import LogState, allocate_log
-from edgegym.simulator.full.lru import LruState, allocate_lru
+from edgegym.simulator.full.lru_data import LruState, allocate_lru
 from edgegym.simulator.full.params import FullParams
 from edgegym.simulator.full.routing_groups import RoutingState, allocate_routing
 from edgegym.simulator.full.timers import Timers, allocate_timers
@@ -46,7 +46,7 @@ class FullState(NamedTuple):
     seen_tokens: Floats  # [B, M, Q] of radix caches with a delayed catalogue, else empty
     node_flows: NodeFlows  # [B, N, …]
     faults: Faults  # [B, N + 2, …]
-    counts: CountsState
+    counts: Counts
     log: LogState
     routing: RoutingState
     timers: Timers

@@ -3,11 +3,12 @@
 import numpy as np
 
 from edgegym.jit import kernel
+from edgegym.simulator.catalogue import advertise_holding
 from edgegym.simulator.columns import REQUEST_S_BITS, SITE_BITS, SITE_X_KM, SLOTS
 from edgegym.simulator.compiling import lend
 from edgegym.simulator.events import CATALOGUE, EXPIRY, FAULT, TELEMETRY, push_event
+from edgegym.simulator.full.admission import note_load
 from edgegym.simulator.full.allocate import FullState, num_stations, set_keys
-from edgegym.simulator.full.counts import counts_lane
 from edgegym.simulator.full.engine_data import CLASS
 from edgegym.simulator.full.expiry import draw_phases, next_change_s
 from edgegym.simulator.full.faults import (
@@ -22,9 +23,8 @@ from edgegym.simulator.full.joint import Reach
 from edgegym.simulator.full.lane import Catalogue, Desk, FullLane
 from edgegym.simulator.full.log import log_lane
 from edgegym.simulator.full.params import FullParams
-from edgegym.simulator.full.routing import note_load
-from edgegym.simulator.full.routing_groups import Routing, most_hits, stock_of, tier_serves
-from edgegym.simulator.full.stations import advertise_holding, refresh_node
+from edgegym.simulator.full.routing_groups import Routing, Stock, most_hits, tier_serves
+from edgegym.simulator.full.stations import refresh_node
 from edgegym.simulator.lane import Lane, lane_of
 from edgegym.simulator.state import FleetState
 from edgegym.simulator.topology import write_nodes
@@ -80,7 +80,7 @@ def _routing(
     return Routing(
         params=params.routing,
         state=map_arrays(lambda array: array[b], full.routing),
-        stock=stock_of(holdings.seen_tokens, row_class, params.life.coefficients, most, serves),
+        stock=Stock(holdings.seen_tokens, row_class, params.life.coefficients, most, serves),
         signals=plain.core.signals,
         nodes=nodes,
         area=plain.area,
@@ -133,7 +133,7 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
         records=core.records,
         tasks=of(full.tasks),
         window=core.window,
-        counts=counts_lane(full.counts, b),
+        counts=of(full.counts),
         log=log_lane(full.log, b),
         coefficients=params.life.coefficients,
         station_class=full.node_class[b],

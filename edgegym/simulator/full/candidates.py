@@ -19,6 +19,7 @@ from edgegym.simulator.full.rings import Rings, rings_around, run_of, seen_squar
 from edgegym.simulator.full.routing_columns import (
     DISTANCE_SQUARED_KM2,
     DRAW,
+    DRAW_AMONG_OPEN,
     DRAW_OF_RULE,
     FAMILY,
     FETCH_S,
@@ -26,7 +27,6 @@ from edgegym.simulator.full.routing_columns import (
     INPUT_TOKENS,
     MARGIN_S,
     NODE,
-    NUM_DRAWS_OF_RULE,
     PREFILL_S,
     PROFILE,
     RADIO_S,
@@ -202,7 +202,7 @@ def gather(routing: Routing, ask: Ask, now: float, only_open: bool) -> Gathered:
         if _is_complete(routing, ask, closest, rings, ring):
             break
     count = _by_index(routing)
-    draw = uniform_of(ask.key, ask.number, DRAW_OF_RULE + (NUM_DRAWS_OF_RULE if only_open else 0))
+    draw = uniform_of(ask.key, ask.number, DRAW_AMONG_OPEN if only_open else DRAW_OF_RULE)
     for row in range(count):
         _describe(routing, ask, row, draw, now)
     return Gathered(count, nearest, closest)

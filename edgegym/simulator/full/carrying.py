@@ -80,7 +80,7 @@ def lose_state(fleet: FullLane, node: int, now: float) -> None:
     """Let a node that fails hold nothing."""
     drop_node_flow(fleet, node, now)
     if fleet.life.lru:
-        lru_clear(fleet.lru_params, fleet.lru, node)
+        lru_clear(fleet.lru, node)
     else:
         hold(fleet, node, fleet.holdings.empty_row[fleet.holdings.node_class[node]])
 

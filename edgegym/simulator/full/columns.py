@@ -12,9 +12,8 @@ NEAREST = 7  # nearest up node when it was routed, -1 without one
 RUNNER_UP = 8  # station of the best path that was not taken, -1 where there was none
 REDISPATCHES = 9  # times that it was sent again because its station failed
 HIT_DEPTH = 10  # vertices of its path that were not computed
-SPILLED = 11  # code of the last decision, see below
-KEPT_DEPTH = 12  # vertices of its path that it keeps in its station's radix cache
-NUM_TASK_NUMS = 13
+KEPT_DEPTH = 11  # vertices of its path that it keeps in its station's radix cache
+NUM_TASK_NUMS = 12
 
 # Columns of `tasks.real`.
 X_KM = 0

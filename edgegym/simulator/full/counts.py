@@ -44,8 +44,8 @@ FAMILY_REJECTED = 6
 NUM_FAMILY = 7
 
 
-class CountsState(NamedTuple):
-    """Window counters of B fleets with F families."""
+class Counts(NamedTuple):
+    """Window counters of B fleets with F families; in a kernel the same without the first axis."""
 
     extra: Ints  # [B, NUM_EXTRA]
     ttft: Ints  # [B, F, HISTOGRAM_BINS] of the first tokens
@@ -55,18 +55,7 @@ class CountsState(NamedTuple):
     hit_vertices: Ints  # [B, D + 1] first tokens by how many vertices of their path were spared
 
 
-class Counts(NamedTuple):
-    """Window counters of one fleet."""
-
-    extra: Ints  # [NUM_EXTRA]
-    ttft: Ints  # [F, HISTOGRAM_BINS]
-    end_to_end: Ints  # [F, HISTOGRAM_BINS]
-    hit_depth: Ints  # [HISTOGRAM_BINS]
-    families: Ints  # [F, NUM_FAMILY]
-    hit_vertices: Ints  # [D + 1]
-
-
-def allocate_counts(num_families: int, longest_path: int, batch: int = 1) -> CountsState:
+def allocate_counts(num_families: int, longest_path: int, batch: int = 1) -> Counts:
     """Return counters at zero.
 
     Parameters
@@ -78,7 +67,7 @@ def allocate_counts(num_families: int, longest_path: int, batch: int = 1) -> Cou
     batch : int
         Number of fleets, B.
     """
-    return CountsState(
+    return Counts(
         np.zeros((batch, NUM_EXTRA), dtype=np.int64),
         np.zeros((batch, num_families, HISTOGRAM_BINS), dtype=np.int64),
         np.zeros((batch, num_families, HISTOGRAM_BINS), dtype=np.int64),
@@ -86,11 +75,6 @@ def allocate_counts(num_families: int, longest_path: int, batch: int = 1) -> Cou
         np.zeros((batch, num_families, NUM_FAMILY), dtype=np.int64),
         np.zeros((batch, longest_path + 1), dtype=np.int64),
     )
-
-
-def counts_lane(state: CountsState, b: int) -> Counts:
-    """Return the views of fleet b."""
-    return Counts._make(array[b] for array in state)
 
 
 @helper

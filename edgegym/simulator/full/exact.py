@@ -45,12 +45,6 @@ class Found(NamedTuple):
     second_s: float
 
 
-@inlined
-def nothing_found() -> Found:
-    """Return the state of a search that has not begun."""
-    return Found(-1, np.inf, np.inf, np.inf, -1, np.inf, -1, np.inf, -1, np.inf)
-
-
 @helper
 def _look(
     routing: Routing, ask: Ask, found: Found, begin: int, end: int, now: float, only_open: bool
@@ -117,7 +111,7 @@ def search_exactly(routing: Routing, ask: Ask, now: float, only_open: bool) -> F
     """Choose among all nodes, or all open ones."""
     area = routing.area
     rings = rings_around(area, ask.x_km, ask.y_km)
-    found = nothing_found()
+    found = Found(-1, np.inf, np.inf, np.inf, -1, np.inf, -1, np.inf, -1, np.inf)
     least_s = least_prefill_s(routing, ask)
     for ring in range(rings.last + 1):
         for offset in range(-ring, ring + 1):

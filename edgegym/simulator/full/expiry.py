@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edgegym.simulator.compiling import inlined
-from edgegym.simulator.full.lru import vertex_order
+from edgegym.simulator.full.lru_data import vertex_order
 from edgegym.simulator.generators import stream_generator
 from edgegym.simulator.state import Floats, Ints
 from edgegym.world.scenario import Scenario

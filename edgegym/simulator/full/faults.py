@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from edgegym.simulator.accounting import accrue_slots, release_record
+from edgegym.simulator.accounting import accrue_slots, new_record, release_record
 from edgegym.simulator.columns import (
     ACTIVE,
     COUNTED,
@@ -37,6 +37,7 @@ from edgegym.simulator.columns import (
 )
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import FAULT, push_event
+from edgegym.simulator.full.admission import note_load
 from edgegym.simulator.full.carrying import lose_state, receive
 from edgegym.simulator.full.columns import (
     DOWN,
@@ -69,8 +70,8 @@ from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.link import set_link_up
 from edgegym.simulator.full.log import INTERRUPTED as INTERRUPTED_OUTCOME
 from edgegym.simulator.full.random import uniform_of
-from edgegym.simulator.full.routing import note_left, note_load, note_lost
-from edgegym.simulator.full.sending import new_record, send_again
+from edgegym.simulator.full.routing import note_left, note_lost
+from edgegym.simulator.full.sending import send_again
 from edgegym.simulator.full.stations import refresh_node
 
 # Kinds of components: rows of FaultParams.

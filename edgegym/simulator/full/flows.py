@@ -184,9 +184,9 @@ def free_flow(link: LinkState, flow: int) -> None:
 
 
 @inlined
-def has_flow_room(link: LinkState) -> bool:
-    """Return whether one more flow has room."""
-    return link.num[FREE_FLOW] >= 0 or link.num[USED_FLOWS] < link.num[NUM_FLOWS]
+def has_flow_room(link: LinkState, flows: int) -> bool:
+    """Return whether there is room for so many more flows."""
+    return link.num[FLOWS] + flows <= link.num[NUM_FLOWS]
 
 
 @helper

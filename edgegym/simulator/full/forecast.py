@@ -104,22 +104,6 @@ def forecast_flow(
 
 
 @inlined
-def predicted_transfer_s(
-    params: LinkParams, link: LinkState, now: float, station: int, size_bytes: int
-) -> float:
-    """Return how long state would flow to a station if nothing else came, inf without a link."""
-    return forecast_flow(params, link, now, station, size_bytes)[0]
-
-
-@inlined
-def imposed_delay_s(
-    params: LinkParams, link: LinkState, now: float, station: int, size_bytes: int
-) -> float:
-    """Return by how much later the flows that are there would end, added up."""
-    return forecast_flow(params, link, now, station, size_bytes)[1]
-
-
-@inlined
 def alone_s(params: LinkParams, size_bytes: int) -> float:
     """Return how long state would flow to a station if the link were empty."""
     rate = params.bytes_per_s

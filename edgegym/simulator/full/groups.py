@@ -60,10 +60,8 @@ class OriginParams(NamedTuple):
     handshake_s: float  # of a request that opens a connection
     new_connection_share: float
     slots: int
-    prefill_linear_s: float
-    prefill_quadratic_s: float
     tpot_s: float
-    affinity: float
+    affinity: float  # share of requests that reach the replica with their prefix
     output_cap_tokens: int
     path_tokens: Floats  # [Q] what a replica that holds the type's prefix spares
     request_s: float  # mean time between two requests that leave, with all its slots in use

@@ -19,7 +19,7 @@ from edgegym.simulator.full.groups import (
     Tasks,
 )
 from edgegym.simulator.full.log import Log
-from edgegym.simulator.full.lru import LruParams, LruState
+from edgegym.simulator.full.lru_data import LruParams, LruState
 from edgegym.simulator.full.routing_groups import Routing
 from edgegym.simulator.full.sharing import LinkParams
 from edgegym.simulator.full.timers import Timers

@@ -272,9 +272,6 @@ def log_served(
 def log_rejected(log: Log, time: Floats, info: Ints, real: Floats, num: Ints, record: int) -> None:
     """Log a request that nobody takes, at its routing or later.
 
-    A request that is rejected at once needs no record of its own in the system: the caller writes
-    its arrival, type and task to a free record and does not take it from the free list.
-
     Parameters
     ----------
     log : Log

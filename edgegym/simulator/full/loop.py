@@ -3,7 +3,7 @@
 import numpy as np
 
 from edgegym.jit import kernel
-from edgegym.simulator.accounting import accrue_slots, release_record
+from edgegym.simulator.accounting import accrue_slots, has_room, release_record
 from edgegym.simulator.columns import (
     DRAINING,
     IN_SLOTS,
@@ -38,14 +38,14 @@ from edgegym.simulator.full.counting import count_link, count_origin, settle
 from edgegym.simulator.full.counts import open_counts
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN, engine_accrue, engine_fire
 from edgegym.simulator.full.faults import requests_at_risk, strike
-from edgegym.simulator.full.flows import FLOWS, NUM_FLOWS
+from edgegym.simulator.full.flows import has_flow_room
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.link import next_flow_end_s
 from edgegym.simulator.full.log import has_log_room
 from edgegym.simulator.full.lru import lru_has_room
 from edgegym.simulator.full.restoring import take_first_token
 from edgegym.simulator.full.routing import publish_tokens
-from edgegym.simulator.full.sending import admit, dispatch, has_room, land, send_again
+from edgegym.simulator.full.sending import admit, dispatch, land, send_again
 from edgegym.simulator.full.slots import become_ready, leave_slot
 from edgegym.simulator.full.stations import publish_catalogue
 from edgegym.simulator.full.timers import first_station, first_time
@@ -153,7 +153,7 @@ def _missing_room(fleet: FullLane, kind: int, item: int) -> int:
         flows += fleet.area.num_nodes
     if not has_room(fleet.core.records, requests):
         return NEEDS_RECORDS
-    if fleet.link.num[FLOWS] + flows > fleet.link.num[NUM_FLOWS]:
+    if not has_flow_room(fleet.link, flows):
         return NEEDS_FLOWS
     # All sequences of a station may end at once.
     if fleet.life.lru and not lru_has_room(fleet.lru, fleet.life.most_active):
@@ -179,9 +179,8 @@ def advance_full(lane: FullLane, until: float) -> int:
     int
         DONE: the clock stands at ``until`` and the window's counters are complete. NEEDS_BLOCK:
         load the next stream block and call again. NEEDS_RECORDS: make room for more requests and
-        call again. NEEDS_FLUSH: take the rows of the log and call
-        again. NEEDS_FLOWS, NEEDS_LEAVES: make room for flows, for leaves of radix caches, and call
-        again.
+        call again. NEEDS_FLUSH: take the rows of the log and call again. NEEDS_FLOWS, NEEDS_LEAVES:
+        make room for flows, for leaves of radix caches, and call again.
     """
     fleet = lend(lane)
     core, requests, queue = fleet.core, fleet.requests, fleet.core.queue

@@ -10,8 +10,9 @@ from edgegym.simulator.full.expiry import ExpiryParams, expiry_params
 from edgegym.simulator.full.fetch import FetchParams, fetch_params
 from edgegym.simulator.full.groups import FaultParams, LifeParams, OriginParams
 from edgegym.simulator.full.holding import ENGINE
-from edgegym.simulator.full.lru import LruParams, lru_params, no_lru_params
+from edgegym.simulator.full.lru_data import LruParams, lru_params, no_lru_params
 from edgegym.simulator.full.routing_groups import RoutingParams, routing_params
+from edgegym.simulator.full.service import LINEAR_S, QUADRATIC_S
 from edgegym.simulator.full.sharing import LinkParams, link_params
 from edgegym.simulator.full.tokens import tpot_table
 from edgegym.simulator.full.user_router import UserRouter
@@ -23,7 +24,6 @@ from edgegym.world.scenario import Scenario
 from edgegym.world.serving import LruCache
 
 _MOST_DISPATCHES = 16
-_COMPONENTS = ("node", "origin", "backhaul")
 
 
 class FullParams(NamedTuple):
@@ -55,13 +55,12 @@ def full_params(scenario: Scenario, world: World, router: UserRouter | None = No
     router : UserRouter, optional
         Takes the place of the scenario's routing rule.
     """
-    origin = _origin_params(scenario, world)
     lru = isinstance(scenario.cache, LruCache)
     forest = scenario.catalogue.forest
     paths = [forest.path(item.path) for item in scenario.request_types]
     return FullParams(
-        life=_life_params(scenario, world, origin),
-        origin=origin,
+        life=_life_params(scenario, world),
+        origin=_origin_params(scenario, world),
         faults=_fault_params(scenario, world),
         routing=routing_params(scenario, world, router),
         engine=engine_params(scenario, world),
@@ -86,11 +85,14 @@ def _hit_depth(scenario: Scenario, world: World) -> Ints:
     return np.tile(depth, (len(world.classes.share), 1))
 
 
-def _life_params(scenario: Scenario, world: World, origin: OriginParams) -> LifeParams:
+def _life_params(scenario: Scenario, world: World) -> LifeParams:
     classes = [item.hardware for item in scenario.node_classes]
     tables = world.classes
     most = int(max(tables.slots.max(), 1))
-    own = np.array([[origin.prefill_linear_s, origin.prefill_quadratic_s, 0.0, 0.0]])
+    origin = scenario.origin
+    far = np.zeros((1, tables.coefficients.shape[1]))
+    if origin is not None:
+        far[0, [LINEAR_S, QUADRATIC_S]] = origin.prefill_linear_s, origin.prefill_quadratic_s
     by_tokens = [gpu is not None and not isinstance(gpu.decode, OccupancyDecode) for gpu in classes]
     # A class without GPU has no slots: which figures stand in its row does not matter.
     gpus = [scenario.hardware if gpu is None else gpu for gpu in classes]
@@ -99,7 +101,7 @@ def _life_params(scenario: Scenario, world: World, origin: OriginParams) -> Life
         has_engine=world.service_kind == ENGINE,
         lru=isinstance(scenario.cache, LruCache),
         num_nodes=world.max_nodes,
-        coefficients=np.concatenate([tables.coefficients, own]),
+        coefficients=np.concatenate([tables.coefficients, far]),
         occupancy_s=tables.occupancy_s,
         by_tokens=np.array(by_tokens, dtype=np.int64),
         token_s=tpot_table(gpus, most),
@@ -127,8 +129,6 @@ def _origin_params(scenario: Scenario, world: World) -> OriginParams:
             handshake_s=0.0,
             new_connection_share=0.0,
             slots=0,
-            prefill_linear_s=0.0,
-            prefill_quadratic_s=0.0,
             tpot_s=0.0,
             affinity=0.0,
             output_cap_tokens=np.iinfo(np.int64).max,
@@ -147,8 +147,6 @@ def _origin_params(scenario: Scenario, world: World) -> OriginParams:
         handshake_s=origin.handshakes * origin.rtt_s,
         new_connection_share=origin.new_connection_share,
         slots=origin.slots,
-        prefill_linear_s=origin.prefill_linear_s,
-        prefill_quadratic_s=origin.prefill_quadratic_s,
         tpot_s=origin.tpot_s,
         affinity=origin.affinity,
         output_cap_tokens=np.iinfo(np.int64).max if cap is None else cap,

@@ -23,7 +23,7 @@ from edgegym.simulator.full.engine_data import RESTORING as NUM_RESTORING
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.link import cancel_flow
 from edgegym.simulator.full.lru import lru_insert, lru_leave
-from edgegym.simulator.full.routing import note_error
+from edgegym.simulator.full.margin import note_error
 
 
 @inlined

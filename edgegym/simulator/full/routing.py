@@ -4,8 +4,9 @@ The loop asks :func:`route`, and tells what happens:
 
 * ``note_sent``, ``note_landed``, ``note_lost``, ``note_left``: a request is sent to a station,
   lands there, is lost on its way, leaves the station;
-* ``note_load`` after active, queued, slots, profile or health of a node have changed;
-* ``note_error`` at each first token;
+* :func:`~edgegym.simulator.full.admission.note_load` after active, queued, slots, profile or
+  health of a node have changed;
+* :func:`~edgegym.simulator.full.margin.note_error` at each first token;
 * ``publish_tokens`` at each report.
 
 These keep what is kept only here; :mod:`edgegym.simulator.telemetry` counts requests and waits.
@@ -16,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from edgegym.simulator.compiling import helper, inlined
-from edgegym.simulator.full.admission import is_open, note_load
+from edgegym.simulator.full.admission import is_open
 from edgegym.simulator.full.candidates import gather
 from edgegym.simulator.full.columns import DOWN, NOT_SPILLED, SPILLED_NODE, SPILLED_ORIGIN
 from edgegym.simulator.full.exact import search_exactly
-from edgegym.simulator.full.margin import margin_s, note_error, note_gap
+from edgegym.simulator.full.margin import margin_s, note_gap
 from edgegym.simulator.full.routers.dispatch import pick
 from edgegym.simulator.full.routing_columns import (
     DISTANCE_SQUARED_KM2,
@@ -36,22 +37,8 @@ from edgegym.simulator.full.routing_columns import (
     WAIT_S,
 )
 from edgegym.simulator.full.routing_groups import Ask, Decision, Routing
-from edgegym.simulator.full.sight import origin_expected_s, way_s
+from edgegym.simulator.full.sight import origin_expected_s
 from edgegym.simulator.routers.dispatch import LOAD_AWARE
-
-__all__ = [
-    "is_open",
-    "must_move_on",
-    "note_error",
-    "note_landed",
-    "note_left",
-    "note_load",
-    "note_lost",
-    "note_sent",
-    "publish_tokens",
-    "route",
-    "way_s",
-]
 
 
 class _Choice(NamedTuple):

@@ -55,8 +55,7 @@ NUM_FEATURES = 17
 
 # Numbers of a request's random draws from the routing key.
 DRAW_OF_RULE = 0
-SECOND_DRAW_OF_RULE = 1
-NUM_DRAWS_OF_RULE = 2  # a second choice, among open nodes only, draws anew
+DRAW_AMONG_OPEN = 2  # of the second choice, where the first is closed
 
 # Values of `spill`.
 NEXT_BEST = 0

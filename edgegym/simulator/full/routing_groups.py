@@ -39,6 +39,7 @@ USER = len(ROUTER_KINDS)
 """Kind of a user's own rule."""
 
 SPILLS = ("next_best", "origin", "reject")
+"""Names of what becomes of a request whose node is closed, by code."""
 
 
 class RuleParams(NamedTuple):
@@ -131,7 +132,7 @@ class Stock(NamedTuple):
 
     hit_tokens: Floats  # [R, Q] by row; below 0 where a type can't be served
     row_class: Ints  # [R]
-    coefficients: Floats  # [C, 4] prefill of each class
+    coefficients: Floats  # [C + 1, 4] prefill of each class, the origin last
     most_hit_tokens: Floats  # [C, Q] over the rows of a class; below 0 where none serves the type
     tier_serves: Ints  # [S, Q] 1 where some node with that profile can serve the type
 
@@ -224,7 +225,6 @@ def routing_params(
         num_user_parameters=0 if user is None else len(user.parameters),
     )
     margin = routing.margin if isinstance(routing, LoadAwareRouting) else Margin()
-    factors = [getattr(item, "xi_factor", 1.0) for item in scenario.request_types]
     return RoutingParams(
         rule=rule,
         margin=MarginParams(
@@ -238,7 +238,7 @@ def routing_params(
         num_classes=len(world.classes.share),
         num_profiles=count,
         family=world.type_family,
-        xi_factor=np.array(factors, dtype=np.float64),
+        xi_factor=world.type_xi_factor,
     )
 
 
@@ -293,25 +293,6 @@ def allocate_routing(
     state.station_sums[:, :, NOTED_TIER] = -1
     state.station_past[:, :, SENT_AT_S] = -np.inf
     return state
-
-
-def stock_of(
-    hit_tokens: Floats, row_class: Ints, coefficients: Floats, most: Floats, serves: Ints
-) -> Stock:
-    """Return what stations are known to hold, as kernels see it.
-
-    Parameters
-    ----------
-    hit_tokens : ndarray, shape [R, Q]
-        By row.
-    row_class : ndarray, shape [R]
-        Class of each row.
-    coefficients : ndarray, shape [C, 4]
-        Prefill coefficients; more rows than classes do no harm.
-    most, serves : ndarray
-        From :func:`most_hits` and :func:`tier_serves`.
-    """
-    return Stock(hit_tokens, row_class, coefficients, most, serves)
 
 
 def most_hits(hit_tokens: Floats, row_class: Ints, num_classes: int) -> Floats:

@@ -2,25 +2,21 @@
 
 import numpy as np
 
-from edgegym.simulator.accounting import release_record
+from edgegym.simulator.accounting import new_record, release_record
 from edgegym.simulator.columns import (
     ARRIVAL_S,
     ARRIVALS,
     COUNTED,
     FAMILY_ARRIVALS,
-    FREE_RECORD,
     IN_FLIGHT,
     JOIN_S,
     MARK,
-    NEXT,
     NODE,
-    NUM_RECORDS,
     ON_RADIO,
     PLACE,
     REJECTED,
     STATUS,
     TYPE,
-    USED_RECORDS,
 )
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import LANDING, push_event, request_item
@@ -48,7 +44,6 @@ from edgegym.simulator.full.columns import (
     RUNNER_UP,
     RUNNER_UP_S,
     SERVER_WAIT_S,
-    SPILLED,
     SPILLED_NODE,
     SPILLED_ORIGIN,
     STALL_S,
@@ -71,33 +66,11 @@ from edgegym.simulator.full.counts import (
 from edgegym.simulator.full.fetching import consider_fetch
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.log import log_rejected
-from edgegym.simulator.full.routing import must_move_on, note_landed, note_sent, route, way_s
+from edgegym.simulator.full.routing import must_move_on, note_landed, note_sent, route
 from edgegym.simulator.full.routing_groups import Ask, Decision
-from edgegym.simulator.full.sight import squared_km2
+from edgegym.simulator.full.sight import squared_km2, way_s
 from edgegym.simulator.full.slots import queue_up, turn_away
-from edgegym.simulator.lane import Records
 from edgegym.simulator.telemetry import note_routed
-
-
-@inlined
-def has_room(records: Records, requests: int) -> bool:
-    """Return whether there is room for so many more requests."""
-    scalars = records.scalars
-    if requests <= 1 and scalars[FREE_RECORD] >= 0:
-        return True
-    return scalars[USED_RECORDS] + requests <= scalars[NUM_RECORDS]
-
-
-@inlined
-def new_record(records: Records) -> int:
-    """Take a free record."""
-    record = records.scalars[FREE_RECORD]
-    if record >= 0:
-        records.scalars[FREE_RECORD] = records.info[record, NEXT]
-        return record
-    record = records.scalars[USED_RECORDS]
-    records.scalars[USED_RECORDS] = record + 1
-    return record
 
 
 @helper
@@ -211,7 +184,6 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
     decision = _decide(fleet, record, ask, now)
     num[record, NEAREST] = decision.nearest
     num[record, RUNNER_UP] = decision.runner_up
-    num[record, SPILLED] = decision.spilled
     # Predictions are of the time since the request was made, however often it was sent.
     elapsed_s = now - core.records.time[record, ARRIVAL_S]
     real[record, PREDICTED_S] = elapsed_s + decision.predicted_s

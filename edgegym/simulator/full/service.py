@@ -1,7 +1,6 @@
 """How long a request is prefilled, and holds its slot."""
 
 from edgegym.simulator.compiling import inlined
-from edgegym.simulator.full.groups import OriginParams
 from edgegym.simulator.state import Floats
 
 # Columns of `ClassTables.coefficients`.
@@ -24,10 +23,3 @@ def prefill_seconds(
     if coefficients[node_class, CONTEXT] > 0.0:
         pairs = input_tokens * input_tokens - hit_tokens * hit_tokens
     return linear + coefficients[node_class, QUADRATIC_S] * pairs
-
-
-@inlined
-def origin_prefill_seconds(origin: OriginParams, input_tokens: float, hit_tokens: float) -> float:
-    """Return the prefill time of a prompt at the origin."""
-    new = input_tokens - hit_tokens
-    return origin.prefill_linear_s * new + origin.prefill_quadratic_s * (new * new)

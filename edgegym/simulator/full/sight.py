@@ -19,7 +19,7 @@ from edgegym.simulator.full.fetch import JOINT, whole_path_hit
 from edgegym.simulator.full.joint import joint_fetching
 from edgegym.simulator.full.random import uniform_of
 from edgegym.simulator.full.routing_groups import Ask, Routing
-from edgegym.simulator.full.service import origin_prefill_seconds, prefill_seconds
+from edgegym.simulator.full.service import prefill_seconds
 from edgegym.simulator.lane import Area
 from edgegym.simulator.search import axis_distance_km, radio_beyond_base_s
 
@@ -144,10 +144,11 @@ def origin_expected_s(routing: Routing, ask: Ask, nearest_squared_km2: float) ->
 
     Radio to the nearest node, backbone, prefill in the mean over replicas, advertised wait.
     """
-    origin, work = routing.origin, routing.nodes.work
+    origin, work, coefficients = routing.origin, routing.nodes.work, routing.stock.coefficients
     hit = min(origin.path_tokens[ask.type], ask.input_tokens - 1.0)
-    warm_s = origin_prefill_seconds(origin, ask.input_tokens, hit)
-    cold_s = origin_prefill_seconds(origin, ask.input_tokens, 0.0)
+    row = routing.params.num_classes
+    warm_s = prefill_seconds(coefficients, row, ask.input_tokens, hit)
+    cold_s = prefill_seconds(coefficients, row, ask.input_tokens, 0.0)
     prefill_s = origin.affinity * warm_s + (1.0 - origin.affinity) * cold_s
     wait_s = routing.nodes.sites[work[routing.origin_station, PLACE], SITE_WAIT_S]
     radio_s = radio_s_of(routing, ask, nearest_squared_km2) + backbone_s(routing, ask)

@@ -10,23 +10,20 @@ from edgegym.simulator.columns import (
     COUNTED,
     FIRST_TOKEN_COUNTED,
     FIRST_TOKEN_S,
-    HEAD,
     HOLDING,
     HOLDS,
     IN_SLOTS,
     JOIN_S,
-    NEXT,
-    QUEUED,
     SLOT_FREED,
     SLOTS,
     START_S,
     STATUS,
-    TAIL,
     TYPE,
     WAITING,
 )
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import LANDING, READY, SLOT_END, push_event, request_item
+from edgegym.simulator.full.admission import note_load
 from edgegym.simulator.full.columns import (
     END_S,
     FETCHED_BYTES,
@@ -52,6 +49,7 @@ from edgegym.simulator.full.fetch import exposed_stall_s
 from edgegym.simulator.full.holding import local_hit, slot_seconds
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.lru import lru_pin
+from edgegym.simulator.full.margin import note_error
 from edgegym.simulator.full.restoring import (
     begin_restoring,
     drop_fetch,
@@ -60,33 +58,10 @@ from edgegym.simulator.full.restoring import (
     keep_computed,
     leave_cache,
 )
-from edgegym.simulator.full.routing import note_error, note_load
 from edgegym.simulator.full.routing import note_left as note_left_tokens
 from edgegym.simulator.full.service import prefill_seconds
-from edgegym.simulator.lane import Nodes, Records
+from edgegym.simulator.nodes import append, take_first
 from edgegym.simulator.telemetry import note_left, note_wait
-
-
-@inlined
-def append(nodes: Nodes, records: Records, station: int, record: int) -> None:
-    """Put a request at the end of a queue."""
-    records.info[record, STATUS] = QUEUED
-    records.info[record, NEXT] = -1
-    if nodes.work[station, WAITING] == 0:
-        nodes.work[station, HEAD] = record
-    else:
-        records.info[nodes.work[station, TAIL], NEXT] = record
-    nodes.work[station, TAIL] = record
-    nodes.work[station, WAITING] += 1
-
-
-@inlined
-def take_first(nodes: Nodes, records: Records, station: int) -> int:
-    """Take the first request out of a queue that is not empty."""
-    record = nodes.work[station, HEAD]
-    nodes.work[station, HEAD] = records.info[record, NEXT]
-    nodes.work[station, WAITING] -= 1
-    return record
 
 
 @helper

@@ -2,29 +2,20 @@
 
 import numpy as np
 
+from edgegym.simulator.catalogue import advertise_holding
 from edgegym.simulator.columns import (
     HOLDS,
-    HOLDS_SHIFT,
     PLACE,
     REQUEST_S_BITS,
-    SITE_BITS,
     SITE_WAIT_S,
     SLOTS,
 )
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.lane import FullLane
-from edgegym.simulator.lane import Nodes
 from edgegym.simulator.telemetry import advertise_backlog
 
 _NEVER_S = 1e300
 """Time between the requests of a station without slots: finite, so that 0 times it is 0."""
-
-
-@inlined
-def advertise_holding(nodes: Nodes, node: int) -> None:
-    """Let routers see what a node really holds."""
-    bits = (nodes.work[node, HOLDS] << HOLDS_SHIFT) + node
-    nodes.sites[nodes.work[node, PLACE], SITE_BITS] = np.int64(bits).view(np.float64)
 
 
 @inlined

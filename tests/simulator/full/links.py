@@ -63,7 +63,7 @@ def play_kernel(link_params, state, times, codes, numbers, ends, order, peeks):
             break
         code, one, other = codes[k], numbers[k, 0], numbers[k, 1]
         if code == ADD:
-            assert has_flow_room(link)
+            assert has_flow_room(link, 1)
             flows[k] = add_flow(link_params, link, limit, FETCH, k, 0, one, other)
         elif code == CANCEL and flows[one] != NO_FLOW:
             cancel_flow(link_params, link, limit, flows[one])

@@ -23,12 +23,14 @@ from edgegym.simulator.columns import (
 )
 from edgegym.simulator.compiling import lend
 from edgegym.simulator.full import routing as facade
+from edgegym.simulator.full.admission import is_open, note_load
 from edgegym.simulator.full.columns import DOWN, NUM_FAULT
 from edgegym.simulator.full.fetch import fetch_params
 from edgegym.simulator.full.flows import LinkState
 from edgegym.simulator.full.groups import Faults, OriginParams
 from edgegym.simulator.full.joint import Reach
 from edgegym.simulator.full.link import allocate_link
+from edgegym.simulator.full.margin import note_error
 from edgegym.simulator.full.routing_groups import (
     Ask,
     Decision,
@@ -41,6 +43,7 @@ from edgegym.simulator.full.routing_groups import (
     tier_serves,
 )
 from edgegym.simulator.full.sharing import link_params
+from edgegym.simulator.full.sight import way_s
 from edgegym.simulator.lane import Nodes, Signals, lane_of
 from edgegym.simulator.search import build_grid
 from edgegym.simulator.state import allocate
@@ -69,9 +72,9 @@ def _decide(routing: Routing, ask: Ask, now: float) -> Decision:
 def _note(routing: Routing, what: int, station: int, number: float, now: float) -> float:
     views = lend(routing)
     if what == 0:
-        facade.note_load(views, station, now)
+        note_load(views, station, now)
     elif what == 1:
-        facade.note_error(views, station, number, now)
+        note_error(views, station, number, now)
     elif what == 2:
         facade.note_sent(views, station, int(number), now)
     elif what == 3:
@@ -83,7 +86,7 @@ def _note(routing: Routing, what: int, station: int, number: float, now: float) 
     elif what == 6:
         facade.publish_tokens(views, station)
     elif what == 8:
-        return 1.0 if facade.is_open(views, station, now) else 0.0
+        return 1.0 if is_open(views, station, now) else 0.0
     elif what == 9:
         return 1.0 if facade.must_move_on(views, station, now) else 0.0
     return 0.0
@@ -91,7 +94,7 @@ def _note(routing: Routing, what: int, station: int, number: float, now: float) 
 
 @kernel
 def _way(routing: Routing, ask: Ask, station: int, squared_km2: float) -> float:
-    return facade.way_s(lend(routing), ask, station, squared_km2)
+    return way_s(lend(routing), ask, station, squared_km2)
 
 
 class Stations:
@@ -138,7 +141,12 @@ class Stations:
         hit_tokens = np.asarray(world.hit_tokens if hits is None else hits, dtype=np.float64)
         row_class = np.zeros(len(hit_tokens), dtype=np.int64)
         prefill = self.scenario.hardware.prefill
-        coefficients = np.array([[prefill.linear_s, prefill.quadratic_s, prefill.floor_s, 0.0]])
+        coefficients = np.array(
+            [
+                [prefill.linear_s, prefill.quadratic_s, prefill.floor_s, 0.0],
+                [1e-4, 0.0, 0.0, 0.0],  # of the origin
+            ]
+        )
         stock = Stock(
             hit_tokens,
             row_class,
@@ -152,8 +160,6 @@ class Stations:
             "handshake_s": 0.0,
             "new_connection_share": 0.0,
             "slots": 8,
-            "prefill_linear_s": 1e-4,
-            "prefill_quadratic_s": 0.0,
             "tpot_s": 0.01,
             "affinity": 1.0,
             "output_cap_tokens": 2**62,

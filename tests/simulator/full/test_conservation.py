@@ -32,7 +32,7 @@ from edgegym.simulator.full.columns import (
     RESTORING,
     STALLED,
 )
-from edgegym.simulator.full.lru import USED_BYTES
+from edgegym.simulator.full.lru_data import USED_BYTES
 from edgegym.simulator.records import ArraySink, RecordTable
 from tests.simulator.full.random_worlds import worlds
 

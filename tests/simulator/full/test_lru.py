@@ -8,18 +8,20 @@ from hypothesis import strategies as st
 from edgegym.jit import kernel
 from edgegym.simulator.compiling import borrow
 from edgegym.simulator.full.lru import (
-    PINNED_BYTES,
-    USED_BYTES,
-    LruState,
-    allocate_lru,
     lru_clear,
     lru_expire,
     lru_has_room,
     lru_hit_tokens,
     lru_insert,
     lru_leave,
-    lru_params,
     lru_pin,
+)
+from edgegym.simulator.full.lru_data import (
+    PINNED_BYTES,
+    USED_BYTES,
+    LruState,
+    allocate_lru,
+    lru_params,
     vertex_order,
     with_more_leaves,
 )
@@ -44,7 +46,7 @@ def _act(params, lru, act, station, which, number, now):
     elif act == EXPIRE:
         lru_expire(params, lru, which, now)
     elif act == CLEAR:
-        lru_clear(params, lru, station)
+        lru_clear(lru, station)
     return 0.0, int(lru_has_room(lru, 1))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgegym.simulator import Fleet, IllegalMove
-from edgegym.simulator.full.lru import PINNED_BYTES, USED_BYTES, lru_params
+from edgegym.simulator.full.lru_data import PINNED_BYTES, USED_BYTES, lru_params
 from edgegym.world import Scenario
 from tests.simulator.fleets import GB, feed, scenario
 

@@ -7,12 +7,13 @@ import numpy as np
 
 from edgegym.jit import kernel
 from edgegym.simulator import Fleet
+from edgegym.simulator.catalogue import advertise_holding
 from edgegym.simulator.columns import HOLDS, NEXT_REQUEST, NUM_REQUESTS
 from edgegym.simulator.compiling import lend
+from edgegym.simulator.full.admission import note_load
 from edgegym.simulator.full.build import full_lane_of
 from edgegym.simulator.full.params import full_params
-from edgegym.simulator.full.routing import note_load
-from edgegym.simulator.full.stations import advertise_holding, refresh_node
+from edgegym.simulator.full.stations import refresh_node
 from edgegym.simulator.records import ArraySink, RecordTable
 from edgegym.simulator.search import build_grid
 from tests.simulator.fleets import scenario
