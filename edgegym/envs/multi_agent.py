@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["INFO_KEYWORDS", "INFO_MEANING", "PlacementParallelEnv", "parallel_env"]
 
+INFO_MEANING = INFO_MEANING | {"served": "1 if the agent's own move started in the epoch, else 0"}
+
 _Observations = dict[str, "NDArray[np.float32]"]
 _Infos = dict[str, dict[str, Any]]
 
