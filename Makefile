@@ -29,7 +29,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Making a virtual environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@echo "Installing edgegym and its tested dependencies; a first time takes minutes and downloads PyTorch ..."
-	@$(PIP_INSTALL) -c constraints.txt --editable '.[sb3,tune,records,bench,dev]'
+	@$(PIP_INSTALL) -c constraints.txt --editable '.[sb3,marl,tune,records,bench,dev]'
 	@touch $@
 	@echo "Installed."
 

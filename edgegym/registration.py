@@ -6,9 +6,10 @@ _ENTRY_POINTS = {
     "EdgeGym/Placement-v0": (
         "edgegym.envs.placement:PlacementEnv",
         "edgegym.envs.vector:PlacementVectorEnv",
-    )
+    ),
+    "EdgeGym/RegionalMix-v0": ("edgegym.envs.regional_mix:RegionalMixEnv", None),
 }
-"""By name: the environment, and many of it as one."""
+"""By name: the environment, and many of it as one where there is such a class."""
 
 
 def register() -> None:

@@ -1,41 +1,26 @@
 """``EdgeGym/Placement-v0``: which node should hold which prefixes, one move at a time."""
 
 import os
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
-from gymnasium.error import ResetNeeded
-from gymnasium.utils import seeding
 
-from edgegym.envs.checks import check_kinds, check_options, check_state
-from edgegym.envs.info import (
-    INFO_KEYWORDS,
-    INFO_MEANING,
-    add_epoch,
-    epoch_values,
-    no_episode,
-    no_epoch,
-)
-from edgegym.envs.tier_wait import advertised_tier_wait_s
+from edgegym.envs.base import FleetEnv
+from edgegym.envs.info import INFO_KEYWORDS, INFO_MEANING, no_epoch
 from edgegym.interface.actions import PlacementActions, write_action_mask
 from edgegym.interface.layout import ObservationLayout
 from edgegym.interface.observation import Observer
-from edgegym.interface.reward import ServiceReward, placement_reward
-from edgegym.simulator import Fleet, IllegalMove
-from edgegym.world.resolve import resolve_scenario
+from edgegym.interface.reward import ServiceReward
 from edgegym.world.scenario import Scenario
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from edgegym.envs.rendering import FleetRenderer
-    from edgegym.simulator import WindowStats
-
 __all__ = ["INFO_KEYWORDS", "INFO_MEANING", "PlacementEnv"]
 
 
-class PlacementEnv(gymnasium.Env):
+class PlacementEnv(FleetEnv):
     """Place and migrate the prompt prefixes that edge GPUs hold.
 
     ## Description
@@ -142,8 +127,6 @@ class PlacementEnv(gymnasium.Env):
     * v0: first version.
     """
 
-    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 8}  # noqa: RUF012 - as in Env
-
     def __init__(
         self,
         scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
@@ -152,14 +135,7 @@ class PlacementEnv(gymnasium.Env):
         reward: "str | ServiceReward | None" = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            known = ", ".join(self.metadata["render_modes"])
-            raise ValueError(f"render_mode is {render_mode!r}: it must be None, {known}")
-        check_kinds(observe_clock, reward)
-        self.scenario = resolve_scenario(scenario, overrides)
-        self.observe_clock = observe_clock
-        self.reward = placement_reward(self.scenario, reward)
-        self.render_mode = render_mode
+        super().__init__(scenario, overrides, observe_clock, reward, render_mode)
         self.layout = ObservationLayout.from_scenario(self.scenario, observe_clock=observe_clock)
         self.actions = PlacementActions(
             num_nodes=self.layout.num_nodes, num_profiles=self.layout.num_profiles
@@ -168,85 +144,7 @@ class PlacementEnv(gymnasium.Env):
             0.0, 1.0, shape=(self.layout.size,), dtype=np.float32
         )
         self.action_space = gymnasium.spaces.Discrete(self.actions.size)
-        self._tier_wait_s = advertised_tier_wait_s(self.scenario)
         self._observer = Observer(self.scenario, self.layout)
-        self._fleet: Fleet | None = None
-        self._epoch = 0
-        self._moves = 0
-        self._episode = no_episode()
-        self._episode_stats: WindowStats | None = None
-        self._renderer: FleetRenderer | None = None
-
-    @property
-    def fleet(self) -> Fleet:
-        """The simulated fleet of the current episode.
-
-        Raises
-        ------
-        gymnasium.error.ResetNeeded
-            Before the first reset.
-        """
-        if self._fleet is None:
-            raise ResetNeeded("the environment has no episode yet: call reset() first")
-        return self._fleet
-
-    @property
-    def epoch(self) -> int:
-        """Epochs of this episode that have run."""
-        return self._epoch
-
-    @property
-    def demand_per_s(self) -> "NDArray[np.float64]":
-        """Estimated requests/s nearest to each node, by family, shape [N, F]."""
-        return self._observer.demand_per_s
-
-    @property
-    def episode_stats(self) -> "WindowStats | None":
-        """Statistics of the episode so far without the warm-up; None before the first epoch."""
-        return self._episode_stats
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> "tuple[NDArray[np.float32], dict[str, Any]]":
-        """Start an episode.
-
-        Parameters
-        ----------
-        seed : int, optional
-            Starts a new sequence of episodes; without it the sequence goes on.
-        options : dict, optional
-            There are none yet: None or empty.
-
-        Returns
-        -------
-        observation : ndarray of float32, shape [N·K + G]
-        info : dict
-            The keys of every step.
-
-        Raises
-        ------
-        TypeError
-            If `options` is neither None nor a mapping.
-        ValueError
-            If it has a key.
-        """
-        check_options(options)
-        super().reset(seed=seed)
-        word = int(self.np_random.integers(0, 2**64, dtype=np.uint64))
-        fleet = Fleet(self.scenario, seed=word, tier_wait_s=self._tier_wait_s)
-        self._fleet = fleet
-        self._epoch = 0
-        self._moves = 0
-        self._episode = no_episode()
-        self._episode_stats = None
-        self._observer.reset(fleet.state)
-        if self.scenario.initial.warmup_s > 0.0:
-            window = fleet.advance(self.scenario.initial.warmup_s)
-            self._observer.update(window.nearest_demand, window.seconds)
-        if self.render_mode is not None:
-            self._make_renderer().start()
-            self._show()
-        return self._observe(), self._info(no_epoch())
 
     def step(self, action: Any) -> "tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]":
         """Start a move, or none, and run the epoch when it is due.
@@ -273,42 +171,16 @@ class PlacementEnv(gymnasium.Env):
         TypeError, ValueError
             If the action isn't an integer of the action space.
         """
-        fleet = self.fleet
+        self._require_episode()
         move = self.actions.decode(action)
-        illegal = 0
-        clock_stands = False
-        if move is not None:
-            try:
-                fleet.start_move(*move)
-            except IllegalMove:
-                illegal = 1
-            else:
-                self._moves += 1
-                clock_stands = self._moves < self.scenario.control.moves_per_epoch
-        if clock_stands:
+        if move is None:
+            return self._run_epoch(0)
+        if not self._start_moves([move]):
+            return self._run_epoch(1)
+        if self._moves < self.scenario.control.moves_per_epoch:
+            # The clock stands still.
             return self._observe(), 0.0, False, False, self._info(no_epoch())
-
-        window = fleet.advance(self.scenario.control.epoch_s)
-        self._observer.update(window.nearest_demand, window.seconds)
-        service, migration = self.reward.components(window)
-        values = epoch_values(
-            window,
-            nodes=int(fleet.state.node_count[0]),
-            moves=self._moves,
-            illegal_actions=illegal,
-            reward=(service, migration),
-        )
-        self._moves = 0
-        self._epoch += 1
-        self._episode = add_epoch(self._episode, values)
-        self._episode_stats = (
-            window if self._episode_stats is None else self._episode_stats + window
-        )
-        if self.render_mode is not None:
-            self._make_renderer().record(fleet, values)
-            self._show()
-        truncated = self._epoch >= self.scenario.control.horizon_epochs
-        return self._observe(), service + migration, False, truncated, self._info(values)
+        return self._run_epoch(0)
 
     def action_masks(self) -> "NDArray[np.bool_]":
         """Return which actions are legal now, bool of shape [N·S + 1] (a fresh array)."""
@@ -326,92 +198,5 @@ class PlacementEnv(gymnasium.Env):
         )
         return mask
 
-    def render(self) -> "NDArray[np.uint8] | None":
-        """Return an RGB image ``[540, 960, 3]`` of the fleet; None unless in "rgb_array" mode."""
-        if self.render_mode == "rgb_array":
-            fleet = self.fleet
-            return self._make_renderer().draw(fleet, self.demand_per_s)
-        return None
-
-    def close(self) -> None:
-        """Close the window, if there is one."""
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
-
-    def get_state(self) -> dict[str, Any]:
-        """Return all that the rest of the episode, and later ones, depend on, as plain data."""
-        return {
-            "np_random": self.np_random.bit_generator.state,
-            "np_random_seed": self._np_random_seed,
-            "fleet": None if self._fleet is None else self._fleet.get_state(),
-            "observer": self._observer.get_state(),
-            "epoch": self._epoch,
-            "moves": self._moves,
-            "episode": dict(self._episode),
-            "episode_stats": self._episode_stats,
-        }
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from :meth:`get_state` of an environment of the same scenario.
-
-        A state that is refused changes nothing.
-
-        Raises
-        ------
-        TypeError
-            If the state is no mapping.
-        ValueError
-            If a part of it is missing, or it is of a scenario with other nodes, profiles, types or
-            families.
-        """
-        check_state(state, self.demand_per_s.shape)
-        generator, _ = seeding.np_random(0)
-        generator.bit_generator.state = state["np_random"]
-        fleet = None
-        if state["fleet"] is not None:
-            fleet = self._fleet
-            if fleet is None:
-                fleet = Fleet(self.scenario, tier_wait_s=self._tier_wait_s)
-            fleet.set_state(state["fleet"])  # refuses before it changes anything
-        self._fleet = fleet
-        self._np_random = generator
-        self._np_random_seed = state["np_random_seed"]
-        self._observer.set_state(state["observer"])
-        self._epoch = state["epoch"]
-        self._moves = state["moves"]
-        self._episode = dict(state["episode"])
-        self._episode_stats = state["episode_stats"]
-        if self._renderer is not None:
-            self._renderer.start()
-
-    def fork(self) -> Self:
-        """Return an independent environment that continues identically (without a window)."""
-        twin = type(self)(
-            self.scenario,
-            observe_clock=self.observe_clock,
-            reward=self.reward.service,
-        )
-        twin.set_state(self.get_state())
-        return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Figures and windows don't travel: a copy makes its own when it draws.
-        return {**self.__dict__, "_renderer": None}
-
-    def _observe(self) -> "NDArray[np.float32]":
-        return self._observer.observe(self.fleet.state, self.fleet.bucket_bytes)
-
     def _info(self, epoch: dict[str, int | float]) -> dict[str, Any]:
-        return {**epoch, **self._episode, "action_mask": self.action_masks()}
-
-    def _make_renderer(self) -> "FleetRenderer":
-        if self._renderer is None:
-            from edgegym.envs.rendering import FleetRenderer
-
-            self._renderer = FleetRenderer(self.scenario)
-        return self._renderer
-
-    def _show(self) -> None:
-        if self.render_mode == "human":
-            self._make_renderer().show(self.fleet, self.demand_per_s)
+        return {**super()._info(epoch), "action_mask": self.action_masks()}

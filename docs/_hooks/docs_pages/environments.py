@@ -25,24 +25,43 @@ SECTIONS = (
 """Headings of an environment's docstring, in Gymnasium's order."""
 
 _PREFIX = "EdgeGym/"
+# Environments of many agents are made by a function, which no registry lists: class and page.
+_PARALLEL = {
+    "edgegym.envs.multi_agent.parallel_env": (
+        "edgegym.envs.multi_agent:PlacementParallelEnv",
+        "placement-parallel-v0",
+    ),
+}
 _HEADING = re.compile(r"^## (.+)$", flags=re.M)
 _EXAMPLE = "moving-hotspot"
 
 
 def environment_ids() -> tuple[str, ...]:
-    """Return the ids of all edgegym environments, in the order of their registration."""
+    """Return the ids of all edgegym environments, in the order of their registration.
+
+    Environments of many agents come last, named by the function that makes them.
+    """
     edgegym.register()
-    return tuple(name for name in gymnasium.registry if name.startswith(_PREFIX))
+    return (*(name for name in gymnasium.registry if name.startswith(_PREFIX)), *_PARALLEL)
 
 
 def page_name(env_id: str) -> str:
     """Return the file of an environment's page within ``environments/``."""
+    if env_id in _PARALLEL:
+        return _PARALLEL[env_id][1] + ".md"
     return env_id.removeprefix(_PREFIX).lower() + ".md"
+
+
+def page_title(env_id: str) -> str:
+    """Return the heading of an environment's page."""
+    return "Placement, one agent per node" if env_id in _PARALLEL else env_id.removeprefix(_PREFIX)
 
 
 def environment_class(env_id: str) -> type:
     """Return the class that an id makes."""
-    module, name = str(gymnasium.spec(env_id).entry_point).split(":")
+    parallel = env_id in _PARALLEL
+    entry_point = _PARALLEL[env_id][0] if parallel else gymnasium.spec(env_id).entry_point
+    module, name = str(entry_point).split(":")
     return getattr(import_module(module), name)
 
 
@@ -75,10 +94,10 @@ def environment_page(env_id: str, picture: str | None) -> str:
             f"docstring of {cls.__qualname__}: headings are {list(sections)}; "
             f"an environment's page has {list(SECTIONS)}"
         )
-    parts = [f"# {env_id.removeprefix(_PREFIX)}", plain_roles(lead)]
+    parts = [f"# {page_title(env_id)}", plain_roles(lead)]
     if picture:
         parts.append(f"![A frame that the environment drew]({picture})")
-    parts.append(f'```python\nimport gymnasium as gym\n\nenv = gym.make("edgegym:{env_id}")\n```')
+    parts.append(f"```python\n{_how_to_make(env_id)}\n```")
     parts.append(_summary(env_id))
     for heading in SECTIONS:
         parts.append(f"## {heading}")
@@ -88,6 +107,14 @@ def environment_page(env_id: str, picture: str | None) -> str:
         if heading == "Rewards" and (keys := info_keys(cls)):
             parts += ["### Keys of `info`", keys]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _how_to_make(env_id: str) -> str:
+    """Return the code that makes an environment."""
+    if env_id in _PARALLEL:
+        module, function = env_id.rsplit(".", 1)
+        return f"from {module} import {function}\n\nenv = {function}()"
+    return f'import gymnasium as gym\n\nenv = gym.make("edgegym:{env_id}")'
 
 
 def _section(cls: type, heading: str, text: str) -> str:
@@ -114,17 +141,30 @@ def _last_column(text: str) -> dict[str, str]:
     return meaning
 
 
-def _make(env_id: str, **arguments: Any) -> Any:
+def make(env_id: str, **arguments: Any) -> Any:
+    """Return an environment, without wrappers."""
+    if env_id in _PARALLEL:
+        return environment_class(env_id)(**arguments)
     return gymnasium.make(env_id, **arguments).unwrapped
+
+
+def spaces(env: Any) -> tuple[Any, Any]:
+    """Return the spaces of actions and observations, of many agents those of the first."""
+    if not hasattr(env, "possible_agents"):
+        return env.action_space, env.observation_space
+    agent = env.possible_agents[0]
+    return env.action_space(agent), env.observation_space(agent)
 
 
 def _summary(env_id: str) -> str:
     """Return the spaces of the environment in its default world, as it declares them."""
-    env = _make(env_id)
+    env = make(env_id)
     try:
+        action, observation = spaces(env)
+        of_each = " of each agent" if env_id in _PARALLEL else ""
         rows = [
-            ("Action space", code(env.action_space)),
-            ("Observation space", code(env.observation_space)),
+            (f"Action space{of_each}", code(action)),
+            (f"Observation space{of_each}", code(observation)),
             ("Default scenario", f"[{env.scenario.name}](../scenarios/{env.scenario.name}.md)"),
             ("Render modes", ", ".join(map(code, env.metadata["render_modes"]))),
         ]
@@ -185,10 +225,11 @@ def observation_features(cls: type, meaning: dict[str, str] | None = None) -> st
             )
         )
     head = ("scope", "feature", "size", "columns", "value", "written as")
+    symbol = example.scope[0].upper()
     note = (
         f"Columns and scales are those of `{_EXAMPLE}` (S = {example.num_profiles} profiles, "
-        f"F = {example.num_families} families, N = {example.num_nodes} nodes, "
-        f"K = {example.node_features}, G = {example.global_features} with the clock).\n"
+        f"F = {example.num_families} families, {symbol} = {example.num_rows} {example.scope}s, "
+        f"K = {example.row_features}, G = {example.global_features} with the clock).\n"
     )
     return table(head, rows) + "\n" + note
 
@@ -203,11 +244,11 @@ def sizes(cls: type) -> str:
     for name in edgegym.presets():
         env = cls(scenario=name)
         try:
-            world, spaces = env.scenario, (env.action_space, env.observation_space)
+            world, both = env.scenario, spaces(env)
         finally:
             env.close()
         counts = (world.max_nodes, len(world.profiles), len(world.family_names))
-        rows.append((f"[{name}](../scenarios/{name}.md)", *counts, *map(_space, spaces)))
+        rows.append((f"[{name}](../scenarios/{name}.md)", *counts, *map(_space, both)))
     head = ("scenario", "most nodes N", "profiles S", "families F", "actions", "observation")
     return table(head, rows)
 
@@ -245,7 +286,7 @@ def info_keys(cls: type) -> str:
     for key, text in meaning.items():
         running = f"episode_{key}"
         rows.append((code(key), code(running) if running in module.INFO_KEYWORDS else "", text))
-    if hasattr(cls, "action_masks"):
+    if hasattr(cls, "action_masks") or hasattr(cls, "action_mask"):
         rows.append((code("action_mask"), "", "which actions are legal, bool, one for each action"))
     text = (
         "Every step, and `reset`, reports the same finite scalars: of the epoch that the step ran "
@@ -261,9 +302,9 @@ def overview() -> str:
     for env_id in environment_ids():
         cls = environment_class(env_id)
         lead, _ = docstring_sections(cls)
-        env = _make(env_id)
+        env = make(env_id)
         try:
-            kind = type(env.action_space).__name__
+            kind = type(spaces(env)[0]).__name__
         finally:
             env.close()
         rows.append((f"[`{env_id}`]({page_name(env_id)})", plain_roles(lead), code(kind)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import gymnasium
 
-from docs_pages.environments import environment_class
+from docs_pages.environments import environment_class, make
 
 _POLICY = "analytic_local"
 _MOST_EPOCHS = 40
@@ -33,19 +33,36 @@ def environment_frame(env_id: str, steps: int = 30) -> bytes | None:
     """Return a frame of an environment under legal random actions; None if it draws none."""
     if "rgb_array" not in environment_class(env_id).metadata["render_modes"]:
         return None
-    env: Any = gymnasium.make(f"edgegym:{env_id}", render_mode="rgb_array").unwrapped
+    env = make(env_id, render_mode="rgb_array")
     try:
-        _, info = env.reset(seed=1)
-        env.action_space.seed(1)
-        for _ in range(steps):
-            mask = info.get("action_mask")
-            action = env.action_space.sample(None if mask is None else mask.astype("int8"))
-            _, _, terminated, truncated, info = env.step(action)
-            if terminated or truncated:
-                break
+        (_agents_play if hasattr(env, "possible_agents") else _agent_plays)(env, steps)
         return png(env.render())
     finally:
         env.close()
+
+
+def _agent_plays(env: Any, steps: int) -> None:
+    """Play an environment with legal random actions."""
+    _, info = env.reset(seed=1)
+    env.action_space.seed(1)
+    for _ in range(steps):
+        mask = info.get("action_mask")
+        action = env.action_space.sample(None if mask is None else mask.astype("int8"))
+        _, _, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            break
+
+
+def _agents_play(env: Any, steps: int) -> None:
+    """Play an environment of many agents likewise."""
+    _, infos = env.reset(seed=1)
+    for number, agent in enumerate(env.agents):
+        env.action_space(agent).seed(number)
+    for _ in range(steps):
+        if not env.agents:
+            break
+        masks = {agent: infos[agent]["action_mask"].astype("int8") for agent in env.agents}
+        *_, infos = env.step({name: env.action_space(name).sample(masks[name]) for name in masks})
 
 
 def png(pixels: Any) -> bytes:

@@ -46,15 +46,34 @@ def cheapest_flows(surplus: IntArray, price: IntArray) -> IntArray:
     return flows
 
 
+def cheapest_transport(supply: IntArray, need: IntArray, cost: IntArray) -> IntArray:
+    """Return whole amounts of least cost that bring what there is to where it is needed.
+
+    Parameters
+    ----------
+    supply : ndarray of int64, shape [A]
+        What each source has, at least 0.
+    need : ndarray of int64, shape [B]
+        What each sink gets, at least 0; the same sum.
+    cost : ndarray of int64, shape [A, B]
+        Cost of a unit from the first to the second, at least 0.
+
+    Returns
+    -------
+    ndarray of int64, shape [A, B]
+        Rows add up to `supply`, columns to `need`.
+    """
+    units = int(supply.sum())
+    few = units <= _FEW and int(cost.max()) * units < _EXACT
+    return (_matched if few else _augmented)(supply, need, cost)
+
+
 def _carried(surplus: IntArray, price: IntArray, sources: IntArray) -> IntArray:
     """Return the least-cost flows from what has too many straight to what has too few."""
     sinks = np.flatnonzero(surplus < 0)
     between = sources[:, None], sinks
-    cost, supply, need = price[between], surplus[sources], -surplus[sinks]
-    units = int(supply.sum())
-    few = units <= _FEW and int(cost.max()) * units < _EXACT
     flows = np.zeros_like(price)
-    flows[between] = (_matched if few else _augmented)(supply, need, cost)
+    flows[between] = cheapest_transport(surplus[sources], -surplus[sinks], price[between])
     return flows
 
 
