@@ -27,6 +27,11 @@ class HasFleet(Protocol):
         ...
 
     @property
+    def epoch(self) -> int:
+        """Epochs of it that have run."""
+        ...
+
+    @property
     def reward(self) -> "PlacementReward":
         """What an epoch is worth."""
         ...

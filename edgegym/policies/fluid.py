@@ -44,7 +44,7 @@ class FluidModel:
     def __init__(self, scenario: "Scenario", horizon_s: float) -> None:
         world = scenario.compile()
         self._compiled = world
-        prefill, occupancy = _row_tables(scenario)
+        prefill, occupancy = row_tables(scenario)
         self._world = FluidWorld(
             prefill_s=prefill,
             occupancy_s=occupancy,
@@ -162,8 +162,11 @@ def _spread(away_km: "Floats", up: "NDArray[np.bool_]") -> "Floats":
     return spread / np.maximum(spread.sum(axis=0), 1.0)
 
 
-def _row_tables(scenario: "Scenario") -> tuple["Floats", "Floats"]:
-    """Return prefill and occupancy of each class and holding in seconds, ``[R, Q]`` each."""
+def row_tables(scenario: "Scenario") -> tuple["Floats", "Floats"]:
+    """Return prefill and occupancy of each class and holding in seconds, ``[R, Q]`` each.
+
+    A row is a class and a holding; where it can't serve a type, the prefill is infinite.
+    """
     world = scenario.compile()
     tables = world.classes
     prefill = np.full(tables.hit_tokens.shape, np.inf)
