@@ -37,7 +37,9 @@ class Command:
 
 
 COMMANDS = {
-    "scenarios": Command("scenarios", ("list_", "show"), "list the built-in worlds, or print one"),
+    "scenarios": Command(
+        "scenarios", ("list_", "show", "check"), "list the built-in worlds, print or check one"
+    ),
     "solve": Command("solve", ("solve",), "solve the analytic model of a scenario"),
     "compare": Command("compare", ("compare",), "let policies serve the same requests"),
     "simulate": Command(

@@ -1,4 +1,4 @@
-"""``edgegym scenarios``: list the built-in worlds, or print one."""
+"""``edgegym scenarios``: list the built-in worlds, print one, or check one."""
 
 import sys
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 
 from edgegym.cli.arguments import SetArgument, chosen_scenario
-from edgegym.cli.errors import checked_input
+from edgegym.cli.errors import BadInput, checked_input
 
 
 def list_() -> None:
@@ -38,12 +38,15 @@ def list_() -> None:
     console.print(table)
 
 
+NameArgument = Annotated[
+    str,
+    tyro.conf.Positional,
+    tyro.conf.arg(metavar="NAME", help="A preset's name, or a YAML or JSON file."),
+]
+
+
 def show(
-    name: Annotated[
-        str,
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="NAME", help="A preset's name, or a YAML or JSON file."),
-    ],
+    name: NameArgument,
     *,
     settings: SetArgument = (),
 ) -> None:
@@ -56,3 +59,38 @@ def show(
     with checked_input():
         scenario = chosen_scenario(name, settings)
     yaml.safe_dump(scenario.document(), sys.stdout, sort_keys=False, allow_unicode=True)
+
+
+def check(
+    name: NameArgument,
+    *,
+    seeds: Annotated[int, tyro.conf.arg(metavar="NUMBER")] = 2,
+    epochs: Annotated[int, tyro.conf.arg(metavar="NUMBER")] = 24,
+    settings: SetArgument = (),
+) -> None:
+    """Check that a scenario makes a sensible task: feasible, stable, with room for a policy.
+
+    Plays static, analytic_local and clairvoyant. Exit code 2 if a rule is broken. Example:
+
+    edgegym scenarios check mine.yaml --seeds 4
+
+    Parameters
+    ----------
+    seeds
+        Episodes of each policy.
+    epochs
+        Length of an episode.
+    """
+    from edgegym.testing import CheckFailed, check_scenario
+
+    with checked_input():
+        scenario = chosen_scenario(name, settings)
+        if seeds < 1:
+            raise BadInput(f"--seeds {seeds}: must be at least 1")
+        if epochs < 1:
+            raise BadInput(f"--epochs {epochs}: must be at least 1")
+    try:
+        report = check_scenario(scenario, range(seeds), epochs, workers=None, progress=True)
+    except CheckFailed as error:
+        raise BadInput(str(error)) from error
+    print(report)

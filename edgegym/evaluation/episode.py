@@ -53,19 +53,23 @@ class PredictDecider:
     """
 
     def __init__(self, policy: Any, takes_masks: bool) -> None:
-        self._policy = policy
-        self._takes_masks = takes_masks
+        self.policy = policy
+        self.takes_masks = takes_masks
         self.begin()
 
     def begin(self) -> None:
         """Forget the last episode."""
         self._state: Any = None
+        self.start()
+
+    def start(self) -> None:
+        """Begin an episode with the state that the last one left: the policy is to forget it."""
         self._start = np.ones(1, dtype=np.bool_)
 
     def action(self, observation: Any, info: dict[str, Any]) -> Any:
         """Return the most likely legal action."""
-        masks = {"action_masks": info["action_mask"]} if self._takes_masks else {}
-        action, self._state = self._policy.predict(
+        masks = {"action_masks": info["action_mask"]} if self.takes_masks else {}
+        action, self._state = self.policy.predict(
             observation,
             state=self._state,
             episode_start=self._start,

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 from edgegym.policies.analytic import AnalyticPolicy, LargestDeficit
 from edgegym.policies.base import Policy
 from edgegym.policies.basic import RandomPolicy, StaticPolicy
+from edgegym.policies.clairvoyant import ClairvoyantPolicy
 from edgegym.policies.local import LocalDemand
+from edgegym.policies.lookahead import GreedyLookaheadPolicy
 from edgegym.policies.lru import LruPolicy, lru_world
 from edgegym.policies.mix import static_optimal_policy, uniform_policy
 from edgegym.policies.mpc import MpcPolicy
@@ -30,6 +32,14 @@ def _analytic_mpc(scenario: "Scenario", seed: int) -> MpcPolicy:
     return MpcPolicy(scenario, seed=seed)
 
 
+def _greedy_lookahead(scenario: "Scenario", seed: int) -> GreedyLookaheadPolicy:
+    return GreedyLookaheadPolicy(scenario, seed=seed)
+
+
+def _clairvoyant(scenario: "Scenario", seed: int) -> ClairvoyantPolicy:
+    return ClairvoyantPolicy(scenario, seed=seed)
+
+
 _BUILDERS: dict[str, Callable[["Scenario", int], Policy]] = {
     "random": RandomPolicy,
     "static": StaticPolicy,
@@ -39,6 +49,8 @@ _BUILDERS: dict[str, Callable[["Scenario", int], Policy]] = {
     "analytic_local": _analytic_local,
     "analytic_mpc": _analytic_mpc,
     "lru": LruPolicy,
+    "greedy_lookahead": _greedy_lookahead,
+    "clairvoyant": _clairvoyant,
 }
 
 _WORLDS: dict[str, Callable[["Scenario"], "Scenario"]] = {"lru": lru_world}
@@ -51,6 +63,9 @@ def policies() -> tuple[str, ...]:
 
 def make_policy(name: str, scenario: "str | os.PathLike[str] | Scenario", seed: int = 0) -> Policy:
     """Return a built-in policy.
+
+    ``greedy_lookahead`` and ``clairvoyant`` see more than the observation: before they play, they
+    must be shown the environment by their ``bind(env)``, as ``compare`` does by itself.
 
     Parameters
     ----------

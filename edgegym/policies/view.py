@@ -120,6 +120,11 @@ class FleetView:
         return self._reader.layout.decode(self._observation, name)
 
     @cached_property
+    def demand_per_s(self) -> "NDArray[np.float64]":
+        """Requests/s of each family nearest to each node, ``[N, F]``."""
+        return self._decoded("demand")
+
+    @cached_property
     def near_demand_per_s(self) -> "NDArray[np.float64]":
         """Requests/s of each family per node around each node, ``[N, F]``."""
         return self._decoded("near_demand")

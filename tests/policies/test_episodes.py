@@ -5,11 +5,14 @@ import pytest
 
 from edgegym.envs.placement import PlacementEnv
 from edgegym.policies import Policy, make_policy, policies
+from edgegym.policies.bound import BoundPolicy
 
 
 def play(
     env: PlacementEnv, policy: Policy, seed: int, *, epochs: int, masks: bool = True
 ) -> tuple[list[int], list[np.ndarray], dict]:
+    if isinstance(policy, BoundPolicy):
+        policy.bind(env)
     observation, info = env.reset(seed=seed)
     state, actions, seen = None, [], []
     for _ in range(epochs):
