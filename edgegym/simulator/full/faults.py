@@ -28,6 +28,7 @@ from edgegym.simulator.columns import (
     ON_RADIO,
     PLACE,
     REPORTED,
+    SITE_WAIT_S,
     SITE_X_KM,
     SLOT_FREED,
     SLOTS,
@@ -245,6 +246,9 @@ def _recover_station(fleet: FullLane, station: int, now: float) -> None:
     """Let a station come back, empty."""
     core, work = fleet.core, fleet.core.nodes.work
     accrue_slots(work, station, now)
+    # Nobody waits there: what it advertised before it failed, and its past waits, say nothing.
+    core.nodes.measured[station, :] = 0.0
+    core.nodes.sites[work[station, PLACE], SITE_WAIT_S] = 0.0
     if station == fleet.life.num_nodes:
         work[station, SLOTS] = fleet.origin.slots
         return
