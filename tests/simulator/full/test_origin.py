@@ -29,6 +29,13 @@ def chat(count, first_s=0.0, apart_s=0.01):
     return [(first_s + apart_s * k, 1.0, 1.0, CHAT) for k in range(count)]
 
 
+def set_outputs(world, requests, output_tokens):
+    """Give some requests another length of their answers."""
+    full = world.fleet.state.full
+    assert full is not None
+    full.lengths.output_tokens[0, requests] = output_tokens
+
+
 def served(world, seconds):
     """Return the window and the records by request."""
     window = world.fleet.advance(seconds)
@@ -39,7 +46,7 @@ def served(world, seconds):
 @pytest.mark.parametrize("output_tokens", [1, 10, 1000])
 def test_the_round_trip_counts_once_and_every_token_after_the_first(output_tokens):
     world = by_hand([(0.0, 1.0, 2.0, CHAT)])
-    world.fleet.state.full.lengths.output_tokens[0, 0] = output_tokens
+    set_outputs(world, 0, output_tokens)
     window, table = served(world, 20.0)
     assert table["node"].tolist() == [ORIGIN]
     assert table["radio_s"] == pytest.approx(0.1 + 0.3)
@@ -167,7 +174,7 @@ def test_what_it_advertised_before_it_failed_is_forgotten():
             failures={"outages": outages},
             routing={"kind": "load_aware", "advertised_wait": wait},
         )
-        world.fleet.state.full.lengths.output_tokens[0, :3] = 1000
+        set_outputs(world, slice(3), 1000)
         table = world.after(30.0)
         assert table["node"].tolist() == [0, 0, 0, ORIGIN], wait
         assert table["predicted_s"][3] == pytest.approx(0.36), wait
@@ -233,10 +240,11 @@ def test_alone_it_is_an_m_m_c_queue(overrides):
 def test_prefixes_are_found_with_the_affinity_whatever_the_route():
     """The draw belongs to the request: other waits, slots and distances change nothing."""
     found = []
-    for overrides in ({}, {"origin.rtt_s": 2.0, "origin.slots": 1, "demand.rate_per_node": 0.1}):
+    slower = {"origin.rtt_s": 2.0, "origin.slots": 1, "demand.rate_per_node": 0.1}
+    for seconds, overrides in ((6_250.0, {}), (40_000.0, slower)):
         sink = ArraySink()
         fleet = Fleet(everything_there(**{"origin.affinity": 0.7} | overrides), 3, records=sink)
-        fleet.advance(40_000.0 * 0.1 / fleet.scenario.demand.rate_per_node)
+        fleet.advance(seconds)
         table = sink.table().by_request()
         np.testing.assert_array_equal(table["prefill_s"] > 0.5, table["hit_tokens"] == 0)
         found.append(table["hit_tokens"][:15_000])
