@@ -18,6 +18,7 @@ from edgegym.figures import (
     fig12,
     fleet,
     herding,
+    origin,
     practice,
 )
 from edgegym.figures.spec import Figure
@@ -38,6 +39,7 @@ FIGURES: tuple[Figure, ...] = (
     herding.FIGURE,
     practice.FIGURE,
     fetch.FIGURE,
+    origin.FIGURE,
     calibration.FIGURE,
 )
 """The paper's figures (1 and 2 are sketches, 13 a diagram of an architecture), then the studies."""

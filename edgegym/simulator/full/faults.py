@@ -22,12 +22,14 @@ from edgegym.simulator.columns import (
     HOLDS,
     IN_FLIGHT,
     IN_SLOTS,
+    NEXT,
     NODE,
     NUM_RECORD_INDICES,
     NUM_RECORD_TIMES,
     ON_RADIO,
     PLACE,
     REPORTED,
+    SITE_WAIT_S,
     SITE_X_KM,
     SLOT_FREED,
     SLOTS,
@@ -154,13 +156,11 @@ def _fail_station(fleet: FullLane, station: int, now: float) -> None:
     work[station, SLOTS] = 0
     if station < fleet.life.num_nodes:
         refresh_node(fleet, station)
-    last = -1
-    while True:
-        record = _first_after(fleet, station, last)
-        if record < 0:
-            break
-        last = fleet.desk.tasks.num[record, REQUEST]
+    record = _line_up(fleet, station)
+    while record >= 0:
+        following = core.records.info[record, NEXT]
         _lose(fleet, station, record, now)
+        record = following
     drop_fetches(fleet, station, now)
     work[station, ON_RADIO] = 0
     work[station, REPORTED] = 0
@@ -168,19 +168,35 @@ def _fail_station(fleet: FullLane, station: int, now: float) -> None:
 
 
 @helper
-def _first_after(fleet: FullLane, station: int, request: int) -> int:
-    """Return the record of the first request at a station after another one, -1 without one."""
+def _line_up(fleet: FullLane, station: int) -> int:
+    """Link the requests at a station in the order in which they were made, instead of its queue.
+
+    Returns the record of the first, -1 without one.
+    """
     info, num = fleet.core.records.info, fleet.desk.tasks.num
-    found = -1
+    first, last = -1, -1
     for record in range(fleet.core.records.scalars[USED_RECORDS]):
         status = info[record, STATUS]
         # One that has left its slot needs its station no more.
         if status in (FREE, LOST, SLOT_FREED) or info[record, NODE] != station:
             continue
-        number = num[record, REQUEST]
-        if number > request and (found < 0 or number < num[found, REQUEST]):
-            found = record
-    return found
+        number, before = num[record, REQUEST], -1
+        if last >= 0 and number > num[last, REQUEST]:
+            before = last
+        elif first >= 0 and number > num[first, REQUEST]:
+            before = first
+            while num[info[before, NEXT], REQUEST] < number:
+                before = info[before, NEXT]
+        following = first
+        if before >= 0:
+            following = info[before, NEXT]
+            info[before, NEXT] = record
+        else:
+            first = record
+        info[record, NEXT] = following
+        if following < 0:
+            last = record
+    return first
 
 
 @helper
@@ -246,6 +262,9 @@ def _recover_station(fleet: FullLane, station: int, now: float) -> None:
     """Let a station come back, empty."""
     core, work = fleet.core, fleet.core.nodes.work
     accrue_slots(work, station, now)
+    # Nobody waits there: what it advertised before it failed, and its past waits, say nothing.
+    core.nodes.measured[station, :] = 0.0
+    core.nodes.sites[work[station, PLACE], SITE_WAIT_S] = 0.0
     if station == fleet.life.num_nodes:
         work[station, SLOTS] = fleet.origin.slots
         return

@@ -21,6 +21,7 @@ from edgegym.simulator.columns import (
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import LANDING, push_event, request_item
 from edgegym.simulator.full.columns import (
+    DOWN,
     FETCHED_BYTES,
     FIRST_REQUEST,
     FLOW,
@@ -153,15 +154,15 @@ def _decide(fleet: FullLane, record: int, ask: Ask, now: float) -> Decision:
     if ask.number != fleet.scalars[FORCED_REQUEST] or num[record, REDISPATCHES] > 0:
         return decision
     station = fleet.scalars[FORCED_STATION]
-    squared = decision.distance_squared_km2
+    squared = np.inf
     if 0 <= station < fleet.life.num_nodes:
         place = fleet.core.nodes.work[station, PLACE]
         squared = squared_km2(fleet.area, place, ask.x_km, ask.y_km)
-    elif station >= 0 and decision.nearest >= 0:
+    elif station >= 0 and decision.nearest >= 0 and fleet.faults.num[station, DOWN] == 0:
         place = fleet.core.nodes.work[decision.nearest, PLACE]
         squared = squared_km2(fleet.area, place, ask.x_km, ask.y_km)
     if squared == np.inf:
-        # The forced node is down: nobody takes the request.
+        # The forced station is down: nobody takes the request.
         station = NOBODY
     return Decision(
         station,

@@ -64,6 +64,17 @@ def test_requests_on_the_radio_and_in_the_queue_go_elsewhere_in_their_order():
     assert window.redispatched == 6
 
 
+def test_a_long_queue_goes_elsewhere_in_its_order():
+    """Records are used again and again: their order is not that of the requests."""
+    requests = [(0.15 * k, 1.0, 1.0, CHAT) for k in range(90)]
+    world = fleet_with(outage(12.05, 99.0), requests=requests, routing={"kind": "nearest"})
+    table = world.after(80.0)
+    again = table["redispatches"] == 1
+    assert again.sum() > 40
+    start_s = (table["arrival_s"] + table["radio_s"] + table["wait_s"])[again]
+    assert (np.diff(start_s) >= 0.0).all()
+
+
 def test_a_node_comes_back_empty_and_can_be_moved():
     late = [(3.0, 1.0, 1.0, CHAT)]
     world = fleet_with(outage(1.0, 2.0), requests=late, profiles=(BIG, NONE))
