@@ -41,6 +41,7 @@ LOST = 10  # given up after a failure; freed when its event comes
 NOT_SPILLED = 0
 SPILLED_NODE = 1
 SPILLED_ORIGIN = 2
+REFUSED = 3  # its node is closed, and it may go nowhere else
 
 NOBODY = -1
 """Station of a request that is rejected."""

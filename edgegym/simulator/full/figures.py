@@ -84,7 +84,7 @@ class FullFigures:
 
     @property
     def rejected_by_admission(self) -> int:
-        """Rejected requests that an open node would have taken."""
+        """Rejected requests whose best node was closed."""
         return self.extra.item(full.REJECTED_BY_ADMISSION)
 
     @property
@@ -104,7 +104,7 @@ class FullFigures:
 
     @property
     def origin_arrivals(self) -> int:
-        """Requests sent to the origin."""
+        """Times that a request was sent to the origin."""
         return self.extra.item(full.ORIGIN_ARRIVALS)
 
     @property

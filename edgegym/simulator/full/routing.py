@@ -19,7 +19,7 @@ import numpy as np
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.admission import is_open
 from edgegym.simulator.full.candidates import gather
-from edgegym.simulator.full.columns import DOWN, NOT_SPILLED, SPILLED_NODE, SPILLED_ORIGIN
+from edgegym.simulator.full.columns import DOWN, NOT_SPILLED, REFUSED, SPILLED_NODE, SPILLED_ORIGIN
 from edgegym.simulator.full.exact import search_exactly
 from edgegym.simulator.full.margin import margin_s, note_gap
 from edgegym.simulator.full.routers.dispatch import pick
@@ -106,8 +106,8 @@ def _with_margin_s(routing: Routing, station: int, expected_s: float, now: float
 
 
 @inlined
-def _reject(choice: _Choice, other: int, other_s: float) -> Decision:
-    return Decision(-1, choice.nearest, np.inf, np.inf, other_s, other, NOT_SPILLED)
+def _reject(choice: _Choice, other: int, other_s: float, spilled: int) -> Decision:
+    return Decision(-1, choice.nearest, np.inf, np.inf, other_s, other, spilled)
 
 
 @helper
@@ -139,7 +139,7 @@ def route(routing: Routing, ask: Ask, now: float) -> Decision:
             other, other_s = choice.other, choice.other_s
             if origin_s < other_s:
                 other, other_s = station, origin_s
-            return _reject(choice, other, base_s + other_s)
+            return _reject(choice, other, base_s + other_s, REFUSED)
         spilled = SPILLED_NODE
         if spill == SPILL_TO_ORIGIN and has_origin:
             to_origin = True
@@ -165,7 +165,8 @@ def route(routing: Routing, ask: Ask, now: float) -> Decision:
     if origin_s < other_s:
         other, other_s = station, origin_s
     if choice.node < 0:
-        return _reject(choice, other, base_s + other_s)
+        refused = NOT_SPILLED if spilled == NOT_SPILLED else REFUSED
+        return _reject(choice, other, base_s + other_s, refused)
     return Decision(
         choice.node,
         choice.nearest,

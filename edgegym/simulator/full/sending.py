@@ -39,6 +39,7 @@ from edgegym.simulator.full.columns import (
     OUTPUT_TOKENS,
     PREDICTED_S,
     REDISPATCHES,
+    REFUSED,
     REQUEST,
     RESTORE_S,
     ROUTING_KEY,
@@ -117,13 +118,13 @@ def _family(fleet: FullLane, record: int) -> int:
 
 
 @helper
-def reject(fleet: FullLane, record: int) -> None:
-    """Let a request go unserved."""
+def reject(fleet: FullLane, record: int, by_admission: bool) -> None:
+    """Let a request go unserved, because its node is closed or for another reason."""
     core, desk = fleet.core, fleet.desk
     core.window.counters[REJECTED] += 1
     count_decision(desk, record, False)
     count_of_family(desk.counts, _family(fleet, record), FAMILY_REJECTED, 1)
-    if fleet.routing.params.admission.used and desk.tasks.num[record, NEAREST] >= 0:
+    if by_admission:
         count(desk.counts, REJECTED_BY_ADMISSION, 1)
     tasks = desk.tasks
     log_rejected(desk.log, core.records.time, core.records.info, tasks.real, tasks.num, record)
@@ -191,7 +192,7 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
     real[record, RUNNER_UP_S] = elapsed_s + decision.runner_up_s
     station = decision.node
     if station == NOBODY or num[record, REDISPATCHES] > fleet.life.most_dispatches:
-        reject(fleet, record)
+        reject(fleet, record, decision.spilled == REFUSED)
         return decision.nearest
     core.records.info[record, STATUS] = IN_FLIGHT
     core.records.info[record, NODE] = station

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgegym.simulator.full.columns import NOT_SPILLED, SPILLED_NODE, SPILLED_ORIGIN
+from edgegym.simulator.full.columns import NOT_SPILLED, REFUSED, SPILLED_NODE, SPILLED_ORIGIN
 from edgegym.simulator.full.routing_columns import TIER_BUSY, TIER_NODES, TIER_SLOTS
 from tests.simulator.full.stations import BIG, CODE, NONE, SMALL, Stations
 
@@ -155,7 +155,7 @@ def test_spills_of_every_rule(kind):
         assert decision.runner_up == -1
     decision = overloaded(*everyone, admission=NODE_RULE, routing=routing).route(now=1000.0)
     assert (decision.node, decision.nearest) == (-1, 0)
-    assert decision.spilled == NOT_SPILLED
+    assert decision.spilled == REFUSED
     far = {"rtt_s": 50.0}
     for spill, expected in (("next_best", 5), ("origin", 5), ("reject", -1)):
         stations = overloaded(
@@ -163,7 +163,7 @@ def test_spills_of_every_rule(kind):
         )
         decision = stations.route(now=1000.0)
         assert decision.node == expected
-        assert decision.spilled == (SPILLED_ORIGIN if expected == 5 else NOT_SPILLED)
+        assert decision.spilled == (SPILLED_ORIGIN if expected == 5 else REFUSED)
         stations.fail(5)
         assert stations.route(now=1000.0).node == -1
 
@@ -181,7 +181,7 @@ def test_spill_to_the_origin_or_nowhere():
                 assert decision.spilled == SPILLED_NODE
             else:
                 assert decision.node == expected
-                assert decision.spilled == (SPILLED_ORIGIN if expected == 5 else NOT_SPILLED)
+                assert decision.spilled == (SPILLED_ORIGIN if expected == 5 else REFUSED)
                 # the best of the open paths not taken
                 assert decision.runner_up == (0 if best == 1 else 1)
             assert stations.route(CODE, now=0.0).node != -1

@@ -130,6 +130,16 @@ def test_a_spill_goes_to_a_neighbour_to_the_origin_or_nowhere():
 
 
 @pytest.mark.twin
+def test_a_request_that_nobody_may_take_is_not_rejected_by_admission():
+    """Nothing is closed: it is forced to go nowhere."""
+    closing = {"ewma_s": 0.5, "node": {"close_above": 0.5, "reopen_below": 0.25}}
+    world = by_hand(chat(2), admission=closing)
+    world.fleet.force(1, NOBODY)
+    window, _ = served(world, 10.0)
+    assert (window.rejected, window.rejected_by_admission) == (1, 0)
+
+
+@pytest.mark.twin
 def test_a_request_on_its_way_to_a_failing_origin_is_sent_again_at_once():
     outages = [{"what": "origin", "begin_s": 0.2, "end_s": 0.4}]
     requests = [(0.0, 1.0, 2.0, CHAT), (0.3, 1.0, 1.0, CHAT), (0.5, 1.0, 1.0, CHAT)]
