@@ -23,7 +23,7 @@ _NEAREST = 12
 
 
 class MoveGains(NamedTuple):
-    """What moves would change, in requests/s within target."""
+    """What moves would change: requests/s within target, less those by which backlogs grow."""
 
     now: float  # requests/s within target as things are
     moved: "Floats"  # [N, S] with the profile held; 0 where a node can't have it
