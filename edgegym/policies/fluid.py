@@ -79,7 +79,11 @@ class FluidModel:
         first_row = self._first_row(state)
         held, slots = state.profile[0], state.slots[0]
         everyone = np.arange(num_nodes)
-        nodes = FluidNodes(first_row + held, np.maximum(slots[everyone, held], 1))
+        nodes = FluidNodes(
+            first_row + held,
+            np.maximum(slots[everyone, held], 1),
+            state.queued[0].astype(np.float64),
+        )
         other = np.arange(num_profiles)[None, :] != held[:, None]
         node, profile = np.nonzero(other & (slots > 0) & state.up[0][:, None])
         kept = self._compiled.meet[held[node], profile]

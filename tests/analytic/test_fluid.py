@@ -49,7 +49,7 @@ def small(seed: int = 0, load: float = 0.5, nodes: int = 4, cells: int = 9, slot
     )
     rate = rng.random((cells, 2))
     rate *= load * nodes * slots / (rate * world.occupancy_s[0]).sum()
-    held = FluidNodes(rng.integers(0, 3, nodes), np.full(nodes, slots))
+    held = FluidNodes(rng.integers(0, 3, nodes), np.full(nodes, slots), np.zeros(nodes))
     return Small(world, all_near(rng.random((cells, nodes))), held, rate)
 
 
@@ -67,7 +67,8 @@ def queue(world: FluidWorld, slots: int, rate: float, load: float) -> tuple[floa
     most = min(load, SATURATED * slots)
     waiting = erlang_c(slots, most)
     mean = waiting / ((slots - most) * rate / load) + world.horizon_s * (load - most) / slots / 2
-    waiting = min(1.0, waiting * load / most)
+    behind = world.horizon_s * (load - most) / slots / 2
+    waiting += (1.0 - waiting) * behind / (behind + 0.3)
     return mean, waiting, waiting / mean
 
 
@@ -143,11 +144,10 @@ def test_a_gain_is_what_solving_again_finds(load, share):
         found += (gains(case, moves)[1] / case.rate.sum()).tolist()
         before = dense(case)
         for i, row, slots in moves:
-            held = FluidNodes(case.nodes.row.copy(), case.nodes.slots.copy())
+            held = FluidNodes(*(array.copy() for array in case.nodes))
             held.row[i], held.slots[i] = row, slots
             after = dense(case._replace(nodes=held))
             truth.append((after[0] - before[0] - (after[1] - before[1])) / case.rate.sum())
-    print(np.abs(np.array(found)-truth).max(), np.corrcoef(found, truth))
     assert np.abs(truth).max() > 3.0 * share
     np.testing.assert_allclose(found, truth, atol=share)
 
@@ -171,3 +171,16 @@ def test_a_type_that_no_node_serves_is_never_in_time():
     alone = case._replace(rate=case.rate * [1.0, 0.0])
     assert gains(served, [(0, 0, 6)])[0] == pytest.approx(gains(alone, [(0, 0, 6)])[0], rel=1e-12)
     assert np.isfinite(gains(served, [(0, 1, 6), (1, 2, 6)])[1]).all()
+
+
+def test_a_backlog_makes_requests_late_and_its_end_counts():
+    case = small(nodes=1, cells=3, load=0.4)
+    row = int(case.nodes.row[0])
+    hits, gain = gains(case, [(0, row, 7)])
+    behind = case._replace(nodes=case.nodes._replace(queued=np.array([400.0])))
+    late, more = gains(behind, [(0, row, 7)])
+    assert late < 0.5 * hits
+    load = (case.rate * case.world.occupancy_s[row]).sum()
+    per_slot = SATURATED * case.rate.sum() / load  # the backlog outlasts the horizon
+    assert more[0] == pytest.approx(per_slot, rel=0.3)
+    assert gain[0] < 0.1 * per_slot
