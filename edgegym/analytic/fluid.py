@@ -2,9 +2,12 @@
 
 The region is cut into cells; the requests of a cell and type go to the node with the least radio
 latency, prefill and mean wait, and near a tie to the second as well. A node's wait is that of
-M/M/c [17]-[20] at its load, and from near saturation on what a growing backlog makes it. A few
-damped rounds find flows and waits that fit each other. A move is valued with the flows of the moved
-node's surroundings alone; what it does to other nodes is counted to first order.
+M/M/c [17]-[20] at its load, and what a backlog makes it that is there or grows. A few
+damped rounds find flows and waits that fit each other. A placement is worth the requests/s within
+target, less the requests/s by which backlogs grow, or more those by which they shrink: each of them
+is late, and makes others late. A
+move is valued with the flows of the moved node's surroundings alone; what it does to other nodes is
+counted to first order.
 """
 
 from typing import NamedTuple
@@ -18,12 +21,15 @@ from edgegym.jit import kernel
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_SETTLING_ROUNDS, _MOVE_ROUNDS = 16, 3
-_DAMPING = 0.5
+_SETTLING_ROUNDS, _MOVE_ROUNDS = 30, 6
+# Of the change that a round asks for; less where the last one went too far, then slowly more.
+_STEP, _AFTER_TOO_FAR, _AFTER_TOO_LITTLE = 0.5, 0.5, 1.2
 # Load per slot from which a queue counts as a backlog that grows: Erlang's formula diverges at 1.
 _SATURATED = 0.95
 # Costs nearer than this, seconds, share the flow: real waits change from request to request.
 _TIE_S = 0.1
+# A wait behind a backlog at which about half of the requests notice it.
+_SHORT_S = 0.3
 # Slots in use by which a load is changed to see what others lose.
 _PROBE = 0.1
 
@@ -57,6 +63,7 @@ class FluidNodes(NamedTuple):
 
     row: Ints  # [N]
     slots: Ints  # [N] at least 1 for nodes that are near a cell
+    queued: Floats  # [N] requests in the queue
 
 
 class _Flows(NamedTuple):
@@ -69,21 +76,42 @@ class _Flows(NamedTuple):
     wait_s: Floats  # [N] mean
     waiting: Floats  # [N] probability
     decay_per_s: Floats  # [N]
-    price: Floats  # [N] hits/s that others lose per slot of further load
+    price: Floats  # [N] worth that others lose per slot of further load
 
 
 @kernel
-def _queue(world, slots, rate, load):
+def _backlog_wait(world, slots, rate, load, queued):
+    """Return the mean wait behind the backlog until the horizon, in seconds."""
+    first_s = queued * load / (rate * slots)
+    slope = load / slots - _SATURATED
+    if slope < 0.0 and first_s < -slope * world.horizon_s:
+        return 0.5 * first_s * first_s / (-slope * world.horizon_s)
+    return first_s + 0.5 * slope * world.horizon_s
+
+
+@kernel
+def _queue(world, slots, rate, load, queued):
     """Return mean wait, probability of waiting and decay, finite at every load."""
     if rate <= 0.0 or load <= 0.0:
         return 0.0, 0.0, 1.0
-    most = _SATURATED * slots
-    if load <= most:
-        return node_queue(slots, rate, load, world.wait_scale)
-    mean, waiting, _ = node_queue(slots, rate * most / load, most, world.wait_scale)
-    mean += 0.5 * world.horizon_s * (load - most) / slots
-    waiting = min(1.0, waiting * load / most)
+    steady = min(load, _SATURATED * slots)
+    mean, waiting, decay = node_queue(slots, rate * steady / load, steady, world.wait_scale)
+    if queued <= 0.0 and steady == load:
+        return mean, waiting, decay
+    behind_s = _backlog_wait(world, slots, rate, load, queued)
+    waiting += (1.0 - waiting) * behind_s / (behind_s + _SHORT_S)
+    mean += behind_s
     return mean, waiting, waiting / mean
+
+
+@kernel
+def _growth(world, slots, rate, load, queued):
+    """Return the requests/s by which the backlog grows, and by how much more per slot of load."""
+    least = -queued / world.horizon_s
+    if rate <= 0.0 or load <= 0.0:
+        return least, 0.0
+    growth = rate * (load - _SATURATED * slots) / load
+    return (least, 0.0) if growth <= least else (growth, rate / load)
 
 
 @kernel
@@ -176,33 +204,43 @@ def _balance(world, cells, nodes, rate, flows):
     node_rate, load = np.zeros(count), np.zeros(count)
     hits, probed = np.zeros(count), np.zeros(count)
     waiting, decay = np.zeros(count), np.ones(count)
+    step, change = np.full(count, _STEP), np.zeros(count)
     for turn in range(_SETTLING_ROUNDS):
         _route(world, cells, nodes, flows)
         _loads(world, cells, nodes, rate, flows, node_rate, load)
         for j in range(count):
             mean_s, flows.waiting[j], flows.decay_per_s[j] = _queue(
-                world, nodes.slots[j], node_rate[j], load[j]
+                world, nodes.slots[j], node_rate[j], load[j], nodes.queued[j]
             )
+            wanted_s = mean_s - flows.wait_s[j]
+            if wanted_s * change[j] < 0.0:
+                step[j] *= _AFTER_TOO_FAR
+            else:
+                step[j] = min(_STEP, step[j] * _AFTER_TOO_LITTLE)
+            change[j] = wanted_s
             if turn < _SETTLING_ROUNDS - 1:
-                flows.wait_s[j] += _DAMPING * (mean_s - flows.wait_s[j])
+                flows.wait_s[j] += step[j] * wanted_s
     for j in range(count):
         more = load[j] + _PROBE
         rate_j = node_rate[j] * more / load[j] if load[j] > 0.0 else 0.0
-        _, waiting[j], decay[j] = _queue(world, nodes.slots[j], rate_j, more)
+        _, waiting[j], decay[j] = _queue(world, nodes.slots[j], rate_j, more, nodes.queued[j])
     _hits(world, cells, nodes, rate, flows, flows.waiting, flows.decay_per_s, hits)
     _hits(world, cells, nodes, rate, flows, waiting, decay, probed)
     for j in range(count):
         flows.price[j] = max(hits[j] - probed[j], 0.0) / _PROBE
+        flows.price[j] += _growth(world, nodes.slots[j], node_rate[j], load[j], nodes.queued[j])[1]
     return hits.sum()
 
 
 @kernel
 def _value(world, cells, nodes, rate, flows, i, row, slots):
-    """Return the requests/s within target around a node if it had a row and slots.
+    """Return the worth of what happens around a node if it had a row and slots.
 
     Less what the load of those that go elsewhere takes from others there.
     """
     wait_s, waiting, decay = flows.wait_s[i], 0.0, 1.0
+    # The longer the wait, the fewer come: the wait that fits lies between these.
+    least_s, most_s = 0.0, np.inf
     total = 0.0
     for turn in range(_MOVE_ROUNDS + 1):
         node_rate, load = 0.0, 0.0
@@ -231,10 +269,16 @@ def _value(world, cells, nodes, rate, flows, i, row, slots):
                     worth -= flows.price[j] * world.occupancy_s[nodes.row[j], q]
                     total += (1.0 - part) * rate[c, q] * worth
         if not last:
-            mean_s, waiting, decay = _queue(world, slots, node_rate, load)
+            mean_s, waiting, decay = _queue(world, slots, node_rate, load, nodes.queued[i])
+            if mean_s > wait_s:
+                least_s = wait_s
+            else:
+                most_s = wait_s
             if turn < _MOVE_ROUNDS - 1:
-                wait_s += _DAMPING * (mean_s - wait_s)
-    return total
+                wait_s += _STEP * (mean_s - wait_s)
+                if not least_s <= wait_s <= most_s:
+                    wait_s = 0.5 * (least_s + most_s)
+    return total - _growth(world, slots, node_rate, load, nodes.queued[i])[0]
 
 
 @kernel
@@ -252,7 +296,8 @@ def write_move_gains(world, cells, nodes, rate, move_node, move_row, move_slots,
     move_node, move_row, move_slots : ndarray
         ``[M]`` the node, what it would hold, and its slots then, at least 1.
     gain : ndarray
-        ``[M]`` receives the change in requests/s within target.
+        ``[M]`` receives the change in requests/s within target, less that in the growth of
+        backlogs.
     """
     count, types = len(nodes.row), len(world.target_s)
     num_cells = cells.near.shape[0]

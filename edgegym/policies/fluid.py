@@ -23,7 +23,7 @@ _NEAREST = 12
 
 
 class MoveGains(NamedTuple):
-    """What moves would change, in requests/s within target."""
+    """What moves would change: requests/s within target, less those by which backlogs grow."""
 
     now: float  # requests/s within target as things are
     moved: "Floats"  # [N, S] with the profile held; 0 where a node can't have it
@@ -79,7 +79,11 @@ class FluidModel:
         first_row = self._first_row(state)
         held, slots = state.profile[0], state.slots[0]
         everyone = np.arange(num_nodes)
-        nodes = FluidNodes(first_row + held, np.maximum(slots[everyone, held], 1))
+        nodes = FluidNodes(
+            first_row + held,
+            np.maximum(slots[everyone, held], 1),
+            state.queued[0].astype(np.float64),
+        )
         other = np.arange(num_profiles)[None, :] != held[:, None]
         node, profile = np.nonzero(other & (slots > 0) & state.up[0][:, None])
         kept = self._compiled.meet[held[node], profile]

@@ -46,7 +46,7 @@ class LookaheadSettings:
         If `forecast` are other settings.
     """
 
-    horizon_s: float = 60.0
+    horizon_s: float = 45.0
     ahead_s: float = 20.0
     threshold: float = 0.02
     forecast: ForecastSettings = field(default_factory=ForecastSettings)
