@@ -1,6 +1,11 @@
 """The discrete-event simulation of a fleet: the ground truth of every environment."""
 
-from edgegym.simulator.calibration import calibrate, sample_rejected_paths
+from edgegym.simulator.calibration import (
+    Calibration,
+    RejectedPaths,
+    calibrate,
+    sample_rejected_paths,
+)
 from edgegym.simulator.counterfactual import (
     Counterfactual,
     replay_counterfactual,
@@ -10,19 +15,22 @@ from edgegym.simulator.fleet import Fleet
 from edgegym.simulator.full.user_router import UserRouter
 from edgegym.simulator.moves import IllegalMove
 from edgegym.simulator.record_files import NpzSink, ParquetSink, read_records
-from edgegym.simulator.records import ArraySink, RecordTable
+from edgegym.simulator.records import ArraySink, RecordSink, RecordTable
 from edgegym.simulator.state import FleetState
 from edgegym.simulator.window import WindowStats
 
 __all__ = [
     "ArraySink",
+    "Calibration",
     "Counterfactual",
     "Fleet",
     "FleetState",
     "IllegalMove",
     "NpzSink",
     "ParquetSink",
+    "RecordSink",
     "RecordTable",
+    "RejectedPaths",
     "UserRouter",
     "WindowStats",
     "calibrate",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgegym.simulator.columns import NUM_REQUESTS
-from edgegym.simulator.fleet import Fleet
+from edgegym.simulator.fleet import Fleet, checked_number
 from edgegym.simulator.records import ArraySink, RecordTable
 from edgegym.simulator.state import Bools, Floats, Ints, allocate
 from edgegym.simulator.stream import USUAL_BLOCK_CAPACITY, RequestStream
@@ -123,7 +123,7 @@ def replay_counterfactual(
     ValueError
         If there is no such request by ``until_s`` or no such node.
     """
-    arrival_s = _arrivals_s(scenario, seed, [_index("request", request)], until_s)[0]
+    arrival_s = _arrivals_s(scenario, seed, [checked_number("request", request, 0)], until_s)[0]
     factual = _Factual(scenario, seed, tier_wait_s)
     return factual.replays([request], [node], [arrival_s], [float(until_s)])[0]
 
@@ -164,7 +164,7 @@ def replay_counterfactuals(
     """
     if not 0.0 < horizon_s < math.inf:
         raise ValueError(f"horizon_s = {horizon_s}: must be positive and finite")
-    numbers = [_index("request", request) for request in requests]
+    numbers = [checked_number("request", request, 0) for request in requests]
     if numbers != sorted(numbers) or len(numbers) != len(nodes):
         raise ValueError("requests: must be in ascending order, with a node for each")
     if not numbers:
@@ -173,12 +173,6 @@ def replay_counterfactuals(
     until_s = [arrival_s + horizon_s for arrival_s in arrivals_s]
     factual = _Factual(scenario, seed, tier_wait_s)
     return factual.replays(numbers, nodes, arrivals_s, until_s)
-
-
-def _index(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"{name} = {value!r}: must be an integer, at least 0")
-    return int(value)
 
 
 def _arrivals_s(

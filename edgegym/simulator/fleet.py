@@ -190,8 +190,8 @@ class Fleet:
         full = self._state.full
         if full is None:
             raise ValueError("force: only with the full event loop, Fleet(..., full=True)")
-        request = _checked_number("request", request, 0)
-        station = _checked_number("node", node, ORIGIN)
+        request = checked_number("request", request, 0)
+        station = checked_number("node", node, ORIGIN)
         if station == ORIGIN:
             if self._scenario.origin is None:
                 raise ValueError("node = -2: the scenario has no origin")
@@ -345,7 +345,14 @@ def _checked_index(name: str, value: int) -> int:
     return int(value)
 
 
-def _checked_number(name: str, value: int, least: int) -> int:
+def checked_number(name: str, value: int, least: int) -> int:
+    """Return an integer.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or less than ``least``.
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} = {value!r}: must be an integer, at least {least}")
     return int(value)

@@ -9,7 +9,7 @@ calls it takes the translation over, and the whole is optimised and assembled on
 from types import MethodType
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
@@ -32,7 +32,7 @@ class _PartLowering(NativeLowering):
 
     _name = "edgegym_part_lowering"
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: Any) -> Any:
         """Lower a function, and let others call it."""
         context = state.targetctx
         library = context.codegen().create_library(state.func_id.func_qualname)

@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from abc import abstractmethod
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -53,8 +54,8 @@ class _FileSink(RecordSink):
             self._parts, self._rows = [], 0
             self._write_piece(whole)
 
-    def _write_piece(self, columns: dict[str, NDArray[Any]]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _write_piece(self, columns: dict[str, NDArray[Any]]) -> None: ...
 
     def _drop(self) -> None:
         self._parts = []

@@ -150,6 +150,70 @@ def _move_bytes(scenario: "Scenario") -> NDArray[np.int64]:
     return scenario.catalogue.move_bytes.copy()
 
 
+class _Modulations(NamedTuple):
+    """How demand changes with time and place; fields as of :class:`World`."""
+
+    diurnal: NDArray[np.float64]
+    drift: NDArray[np.float64]
+    drift_member: NDArray[np.bool_]
+    hotspot: NDArray[np.float64]
+    hotspot_order: NDArray[np.int64]
+    flash: NDArray[np.float64]
+    flash_member: NDArray[np.bool_]
+    mmpp: NDArray[np.float64]
+    mmpp_member: NDArray[np.bool_]
+
+
+def _modulations(scenario: "Scenario") -> _Modulations:
+    num_families = len(scenario.family_names)
+    none = np.zeros(num_families, dtype=np.bool_)
+    diurnal = np.array(
+        [
+            (
+                item.amplitude,
+                item.period_s,
+                np.nan if item.phase is None else item.phase,
+                item.phase_turns_per_km,
+            )
+            for item in scenario.demand.modulations
+            if isinstance(item, Diurnal)
+        ]
+    ).reshape(-1, 4)
+    drift, drift_member = np.empty((0, 2)), none
+    hotspot, hotspot_member = np.empty((0, 4)), none
+    flash, flash_member = np.empty((0, 4)), none
+    bursts: list[Mmpp] = []
+    for item in scenario.demand.modulations:
+        if isinstance(item, Drift):
+            drift = np.array([(item.zipf_exponent, item.period_s)])
+            drift_member = _members(scenario, item.families)
+        elif isinstance(item, Hotspot):
+            hotspot = np.array(
+                [(item.concentration, item.sigma_km, item.orbit_radius_km, item.period_s)]
+            )
+            hotspot_member = _members(scenario, item.families)
+        elif isinstance(item, FlashCrowd):
+            flash = np.array([(item.interval_s, item.duration_s, item.magnitude, item.sigma_km)])
+            flash_member = _members(scenario, item.families)
+        elif isinstance(item, Mmpp):
+            bursts.append(item)
+    return _Modulations(
+        diurnal=diurnal,
+        drift=drift,
+        drift_member=drift_member,
+        hotspot=hotspot,
+        hotspot_order=np.where(hotspot_member, np.cumsum(hotspot_member) - 1, -1),
+        flash=flash,
+        flash_member=flash_member,
+        mmpp=np.array(
+            [(item.calm_level, item.burst_level, item.calm_s, item.burst_s) for item in bursts]
+        ).reshape(-1, 4),
+        mmpp_member=np.array(
+            [_members(scenario, item.families) for item in bursts], dtype=np.bool_
+        ).reshape(-1, num_families),
+    )
+
+
 def compile_world(scenario: "Scenario") -> World:
     """Return the plain arrays of a scenario.
 
@@ -164,7 +228,7 @@ def compile_world(scenario: "Scenario") -> World:
         Arrays of float64, int64 or bool. They stay writable: pickling forgets the flag, and Numba
         would compile every kernel again for the other type.
     """
-    catalogue, demand = scenario.catalogue, scenario.demand
+    catalogue = scenario.catalogue
     types = scenario.request_types
     families = scenario.family_names
     type_family = np.array([families.index(item.family) for item in types], dtype=np.int64)
@@ -172,40 +236,9 @@ def compile_world(scenario: "Scenario") -> World:
     share = share / share.sum()
     base_share = np.zeros(len(families))
     np.add.at(base_share, type_family, share)
-    none = np.zeros(len(families), dtype=np.bool_)
-
-    diurnal = np.array(
-        [
-            (
-                item.amplitude,
-                item.period_s,
-                np.nan if item.phase is None else item.phase,
-                item.phase_turns_per_km,
-            )
-            for item in demand.modulations
-            if isinstance(item, Diurnal)
-        ]
-    ).reshape(-1, 4)
-    drift, drift_member = np.empty((0, 2)), none
-    hotspot, hotspot_member = np.empty((0, 4)), none
-    flash, flash_member = np.empty((0, 4)), none
-    bursts: list[Mmpp] = []
-    for item in demand.modulations:
-        if isinstance(item, Drift):
-            drift = np.array([(item.zipf_exponent, item.period_s)])
-            drift_member = _members(scenario, item.families)
-        elif isinstance(item, Hotspot):
-            hotspot = np.array(
-                [(item.concentration, item.sigma_km, item.orbit_radius_km, item.period_s)]
-            )
-            hotspot_member = _members(scenario, item.families)
-        elif isinstance(item, FlashCrowd):
-            flash = np.array([(item.interval_s, item.duration_s, item.magnitude, item.sigma_km)])
-            flash_member = _members(scenario, item.families)
-        elif isinstance(item, Mmpp):
-            bursts.append(item)
+    changes = _modulations(scenario)
     family_share, relative_rate = _long_run_family_share(
-        base_share, drift_member, flash, flash_member
+        base_share, changes.drift_member, changes.flash, changes.flash_member
     )
     in_family = share / base_share[type_family]
     type_share = family_share[type_family] * in_family
@@ -266,19 +299,15 @@ def compile_world(scenario: "Scenario") -> World:
         and scenario.service.output == "geometric",
         base_rate_per_s=base_rate,
         mean_rate_per_s=base_rate * relative_rate,
-        diurnal=diurnal,
-        drift=drift,
-        drift_member=drift_member,
-        hotspot=hotspot,
-        hotspot_order=np.where(hotspot_member, np.cumsum(hotspot_member) - 1, -1),
-        flash=flash,
-        flash_member=flash_member,
-        mmpp=np.array(
-            [(item.calm_level, item.burst_level, item.calm_s, item.burst_s) for item in bursts]
-        ).reshape(-1, 4),
-        mmpp_member=np.array(
-            [_members(scenario, item.families) for item in bursts], dtype=np.bool_
-        ).reshape(-1, len(families)),
+        diurnal=changes.diurnal,
+        drift=changes.drift,
+        drift_member=changes.drift_member,
+        hotspot=changes.hotspot,
+        hotspot_order=changes.hotspot_order,
+        flash=changes.flash,
+        flash_member=changes.flash_member,
+        mmpp=changes.mmpp,
+        mmpp_member=changes.mmpp_member,
         replay=replay_table(scenario),
         epoch_s=scenario.control.epoch_s,
         warmup_s=scenario.initial.warmup_s,

@@ -51,3 +51,14 @@ def files(page: Path) -> dict[str, str]:
         for _, text, note in fences(page)
         if note.startswith("file: ")
     }
+
+
+def swept_tables(text: str) -> list[tuple[list[str], list[list[str]]]]:
+    """Return the tables of a page that are swept over the rate: column names and rows of cells."""
+    found = []
+    for block in re.findall(r"(\| requests/s .*?)\n\n", text, flags=re.S):
+        head, _, *rows = [
+            [cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
+        ]
+        found.append((head[1:], rows))
+    return found

@@ -1,27 +1,15 @@
 """The page about fetching: its tables are those of the study's file, its numbers are right."""
 
 import math
-import re
 
 import pytest
 
 from edgegym.figures.fetch_runs import CONTENDERS, alone_s, filling_rate_per_s, spared_s
 from edgegym.figures.table import Table
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, swept_tables
 
 TEXT = (DOCS / "fetch.md").read_text(encoding="utf-8")
 STUDY = Table.from_csv((DOCS / "figures" / "fetch.csv").read_text(encoding="utf-8"))
-
-
-def tables():
-    """Return the tables that are swept over the rate: column names and rows of cells."""
-    found = []
-    for block in re.findall(r"(\| requests/s .*?)\n\n", TEXT, flags=re.S):
-        head, _, *rows = [
-            [cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
-        ]
-        found.append((head[1:], rows))
-    return found
 
 
 def value(name, rate, column, digits):
@@ -31,7 +19,7 @@ def value(name, rate, column, digits):
 
 
 def test_tables_are_those_of_the_study():
-    (names, coverage), (fetching, transfers), (same, worth) = tables()
+    (names, coverage), (fetching, transfers), (same, worth) = swept_tables(TEXT)
     assert names == list(CONTENDERS)
     assert fetching == same == names[1:]
     for (rate, *cells), (_, *flows), (_, *seconds) in zip(coverage, transfers, worth, strict=True):

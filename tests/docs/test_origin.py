@@ -1,27 +1,14 @@
 """The page about the origin: its tables are those of the study's file, its numbers are right."""
 
-import re
-
 import pytest
 
 from edgegym.figures.origin_runs import CONTENDERS, crossing_tokens, idle_s
 from edgegym.figures.table import Table
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, swept_tables
 
 TEXT = (DOCS / "origin.md").read_text(encoding="utf-8")
 STUDY = Table.from_csv((DOCS / "figures" / "origin.csv").read_text(encoding="utf-8"))
 EDGE, FAR, NEW = "edge, prefix held", "origin", "origin, new connection"
-
-
-def tables():
-    """Return the tables that are swept over the rate: column names and rows of cells."""
-    found = []
-    for block in re.findall(r"(\| requests/s .*?)\n\n", TEXT, flags=re.S):
-        head, _, *rows = [
-            [cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
-        ]
-        found.append((head[1:], rows))
-    return found
 
 
 def value(name, rate, column, digits):
@@ -31,7 +18,7 @@ def value(name, rate, column, digits):
 
 
 def test_tables_are_those_of_the_study():
-    (names, coverage), (sharing, shares), (same, late) = tables()
+    (names, coverage), (sharing, shares), (same, late) = swept_tables(TEXT)
     assert names == same == list(CONTENDERS)
     assert sharing == names[1:-1]
     for (rate, *cells), (_, *parts), (_, *seconds) in zip(coverage, shares, late, strict=True):

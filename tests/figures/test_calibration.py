@@ -5,7 +5,7 @@ import pytest
 
 from edgegym.figures import QUICK, Table, chosen_figures
 from edgegym.figures.calibration import calibration
-from edgegym.figures.style import picture_png
+from tests.figures.studies import check_picture_and_words
 
 (FIGURE,) = chosen_figures(["calibration"])
 CASES = ("live", "every 5 s", "every 5 s, with predict-on-route")
@@ -32,9 +32,4 @@ def test_live_reports_predict_better_than_old_ones(table):
 
 
 def test_picture_and_words_from_the_file(table):
-    again = Table.from_csv(table.to_csv())
-    assert picture_png(FIGURE, again, "a stamp").startswith(b"\x89PNG")
-    caption = FIGURE.caption(again)
-    for text in (caption.paper, caption.here, caption.difference):
-        assert text.endswith(".")
-        assert "nan" not in text
+    check_picture_and_words(FIGURE, table)

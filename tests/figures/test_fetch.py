@@ -11,7 +11,7 @@ from edgegym.figures.fetch_runs import (
     filling_rate_per_s,
     spared_s,
 )
-from edgegym.figures.style import picture_png
+from tests.figures.studies import check_picture_and_words
 
 (FIGURE,) = chosen_figures(["fetch"])
 
@@ -58,9 +58,4 @@ def test_all_agree_on_an_idle_link(table):
 
 
 def test_picture_and_words_from_the_file(table):
-    again = Table.from_csv(table.to_csv())
-    assert picture_png(FIGURE, again, "a stamp").startswith(b"\x89PNG")
-    caption = FIGURE.caption(again)
-    for text in (caption.paper, caption.here, caption.difference):
-        assert text.endswith(".")
-        assert "nan" not in text
+    check_picture_and_words(FIGURE, table)

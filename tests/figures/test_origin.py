@@ -7,7 +7,7 @@ import pytest
 
 from edgegym.figures import QUICK, Table, chosen_figures
 from edgegym.figures.origin_runs import CONTENDERS, PATHS, crossing_tokens, idle_s
-from edgegym.figures.style import picture_png
+from tests.figures.studies import check_picture_and_words
 
 (FIGURE,) = chosen_figures(["origin"])
 
@@ -85,9 +85,4 @@ def test_shares_and_loads_by_littles_law(table):
 
 
 def test_picture_and_words_from_the_file(table):
-    again = Table.from_csv(table.to_csv())
-    assert picture_png(FIGURE, again, "a stamp").startswith(b"\x89PNG")
-    caption = FIGURE.caption(again)
-    for text in (caption.paper, caption.here, caption.difference):
-        assert text.endswith(".")
-        assert "nan" not in text
+    check_picture_and_words(FIGURE, table)

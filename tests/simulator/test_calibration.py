@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edgegym.simulator.calibration import calibrate, calibration_of
+from edgegym.simulator.calibration import RejectedPaths, calibrate, calibration_of
 from edgegym.simulator.full.log import SOURCES
 from edgegym.simulator.records import RecordTable
 
@@ -41,3 +41,13 @@ def test_records_are_compared_by_where_the_state_came_from():
     rows = calibrate(RecordTable(columns, {"source": SOURCES}))
     assert [(row.group, row.count) for row in rows] == [("all", 3), ("local", 2), ("origin", 1)]
     assert [row.bias_s for row in rows] == [0.0, 0.5, -1.0]
+
+
+def test_samples_compare_both_paths_of_each_request():
+    nodes, waits = np.array([3, 1, 7]), np.array([1.0, 2.0, 3.0])
+    other_s = np.array([0.5, np.nan, 4.0])  # faster, not there by the end, slower
+    paths = RejectedPaths(nodes, nodes, nodes, waits, waits + 0.25, waits, other_s, np.zeros(3))
+    taken, not_taken = paths.calibrations
+    assert (taken.group, taken.count, taken.bias_s) == ("taken", 3, 0.25)
+    assert (not_taken.group, not_taken.count, not_taken.bias_s) == ("not taken", 2, 0.25)
+    assert paths.regret_share == 1 / 3

@@ -1,5 +1,7 @@
 """The lane that the full loop's kernels see, and the beginning of a fleet."""
 
+from typing import Any
+
 import numpy as np
 
 from edgegym.jit import kernel
@@ -34,6 +36,11 @@ from edgegym.world.compiled import WAIT_KINDS, World
 _BACKLOG = WAIT_KINDS.index("backlog")
 _MEASURED = WAIT_KINDS.index("measured")
 _TIER = WAIT_KINDS.index("tier")
+
+
+def _one(b: int, tree: Any) -> Any:
+    """Return the views of fleet b."""
+    return map_arrays(lambda array: array[b], tree)
 
 
 def _holdings(world: World, params: FullParams, full: FullState, b: int) -> Holdings:
@@ -79,21 +86,21 @@ def _routing(
         serves = tier_serves(tables.hit_tokens, tables.num_holdings, world.num_profiles)
     return Routing(
         params=params.routing,
-        state=map_arrays(lambda array: array[b], full.routing),
+        state=_one(b, full.routing),
         stock=Stock(holdings.seen_tokens, row_class, params.life.coefficients, most, serves),
         signals=plain.core.signals,
         nodes=nodes,
         area=plain.area,
         origin=params.origin,
         origin_station=world.max_nodes if params.origin.exists else -1,
-        faults=map_arrays(lambda array: array[b], full.faults),
+        faults=_one(b, full.faults),
         profile=state.profile[b],
         up=state.up[b],
         receiving=state.receiving[b],
         reach=Reach(
             params.fetch,
             params.link,
-            map_arrays(lambda array: array[b], full.link),
+            _one(b, full.link),
             holdings.hit_tokens,
             holdings.holders,
         ),
@@ -125,15 +132,12 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
     core, stations = plain.core, num_stations(world, params)
     holdings = _holdings(world, params, full, b)
 
-    def of(tree: object) -> object:
-        return map_arrays(lambda array: array[b], tree)
-
     desk = Desk(
         types=core.types,
         records=core.records,
-        tasks=of(full.tasks),
+        tasks=_one(b, full.tasks),
         window=core.window,
-        counts=of(full.counts),
+        counts=_one(b, full.counts),
         log=log_lane(full.log, b),
         coefficients=params.life.coefficients,
         station_class=full.node_class[b],
@@ -159,25 +163,25 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
         transfers=plain.transfers,
         area=plain.area,
         requests=plain.requests,
-        lengths=of(full.lengths),
+        lengths=_one(b, full.lengths),
         nearest_demand=plain.nearest_demand,
         now_s=plain.now_s,
         scalars=full.scalars[b],
         life=params.life,
         origin=params.origin,
-        node_flows=of(full.node_flows),
-        faults=of(full.faults),
+        node_flows=_one(b, full.node_flows),
+        faults=_one(b, full.faults),
         fault_params=params.faults,
         routing=_routing(world, params, state, full, b, plain, holdings),
-        timers=of(full.timers),
-        engine=of(full.engine),
+        timers=_one(b, full.timers),
+        engine=_one(b, full.engine),
         engine_params=params.engine,
-        link=of(full.link),
+        link=_one(b, full.link),
         link_params=params.link,
         fetch_params=params.fetch,
-        lru=of(full.lru),
+        lru=_one(b, full.lru),
         lru_params=params.lru,
-        expiry=of(full.expiry),
+        expiry=_one(b, full.expiry),
         expiry_params=params.expiry,
     )
 

@@ -15,7 +15,7 @@ from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.admission import is_open
 from edgegym.simulator.full.margin import margin_s
 from edgegym.simulator.full.random import uniform_of
-from edgegym.simulator.full.rings import Rings, rings_around, run_of, seen_squared_km2
+from edgegym.simulator.full.rings import WIDER, Rings, rings_around, run_of, seen_squared_km2
 from edgegym.simulator.full.routing_columns import (
     DISTANCE_SQUARED_KM2,
     DRAW,
@@ -41,8 +41,6 @@ from edgegym.simulator.full.routing_columns import (
 )
 from edgegym.simulator.full.routing_groups import Ask, Routing
 from edgegym.simulator.full.sight import advertised_hit, node_at, sight_of, squared_km2
-
-_SLACK = 1.0 - 1e-9
 
 
 class Gathered(NamedTuple):
@@ -126,7 +124,7 @@ def _is_complete(routing: Routing, ask: Ask, closest: float, rings: Rings, ring:
     seen = seen_squared_km2(rings, ring)
     if seen == np.inf:
         return True
-    seen *= _SLACK
+    seen *= WIDER
     if closest > seen:
         return False
     for group in range(rule.num_groups):

@@ -13,7 +13,7 @@ import numpy as np
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.admission import is_open
 from edgegym.simulator.full.margin import margin_s
-from edgegym.simulator.full.rings import Rings, rings_around, run_of, seen_squared_km2
+from edgegym.simulator.full.rings import WIDER, Rings, rings_around, run_of, seen_squared_km2
 from edgegym.simulator.full.routing_groups import Ask, Routing
 from edgegym.simulator.full.sight import (
     advertised_hit,
@@ -25,9 +25,6 @@ from edgegym.simulator.full.sight import (
     squared_km2,
 )
 from edgegym.simulator.routers.dispatch import LOAD_AWARE, least_beyond_radio, score
-
-# A bound is computed with other roundings than a node's score: widen it by far more than those.
-_SLACK = 1.0 - 1e-9
 
 
 class Found(NamedTuple):
@@ -95,15 +92,13 @@ def _is_complete(
     seen = seen_squared_km2(rings, ring)
     if seen == np.inf:
         return True
-    if found.closest_km2 > seen * _SLACK:
+    if found.closest_km2 > seen * WIDER:
         return False
     if least_s == np.inf:
         return True
-    radio_s = radio_s_of(routing, ask, seen) * _SLACK
+    radio_s = radio_s_of(routing, ask, seen) * WIDER
     beyond_s = least_beyond_radio(routing.params.rule.kind, least_s)
-    return (
-        found.cost_s < radio_s + beyond_s * _SLACK and found.second_s < radio_s + least_s * _SLACK
-    )
+    return found.cost_s < radio_s + beyond_s * WIDER and found.second_s < radio_s + least_s * WIDER
 
 
 @helper

@@ -26,7 +26,7 @@ def local_hit(fleet: FullLane, station: int, record: int) -> tuple[int, int]:
     """
     num = fleet.desk.tasks.num
     request_type = fleet.core.records.info[record, TYPE]
-    depth = fleet.holdings.path_length[request_type]
+    depth: int = fleet.holdings.path_length[request_type]
     if station == fleet.desk.origin:
         draw = uniform_of(fleet.scalars[ORIGIN_KEY], num[record, REQUEST], DRAW_OF_REPLICA)
         if draw >= fleet.origin.affinity:
@@ -52,7 +52,7 @@ def _decode_seconds(fleet: FullLane, station: int, record: int) -> float:
         active = min(fleet.core.nodes.work[station, IN_SLOTS], fleet.life.most_active)
         return decode_seconds(fleet.life.token_s, node_class, active, output)
     request_type = fleet.core.records.info[record, TYPE]
-    decode_s = fleet.life.occupancy_s[node_class, request_type]
+    decode_s: float = fleet.life.occupancy_s[node_class, request_type]
     usual = fleet.core.types.output_tokens[request_type]
     if output != usual and fleet.life.by_tokens[node_class]:
         decode_s *= output / usual

@@ -14,6 +14,9 @@ from edgegym.simulator.lane import Area
 # Nodes are put into cells with other roundings than users.
 _SLACK = 1e-9
 
+WIDER = 1.0 - 1e-9
+"""A bound is computed with other roundings than what it bounds: times this it surely holds."""
+
 
 class Rings(NamedTuple):
     """The rings around one user."""

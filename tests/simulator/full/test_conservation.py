@@ -39,6 +39,7 @@ from tests.simulator.full.random_worlds import worlds
 _IN_SLOT = (ACTIVE, STALLED, RESTORING, PREFILLING, IN_ENGINE)
 _STEPS = 6
 _SPAN_S = 4.8
+_MOVES = st.lists(st.integers(0, 50), min_size=_STEPS, max_size=_STEPS)
 _NS = 1e-9
 _PARTS = ("radio_s", "wait_s", "stall_s", "restore_s", "server_wait_s", "prefill_s")
 
@@ -119,19 +120,26 @@ def _check_order(table: RecordTable) -> None:
         assert (np.diff(start[order]) >= -1e-6).all()
 
 
-@pytest.mark.twin
-@given(
-    worlds(),
-    st.integers(0, 2**32),
-    st.lists(st.integers(0, 50), min_size=_STEPS, max_size=_STEPS),
-)
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-def test_nothing_is_lost_or_counted_twice(scenario, seed, moves):
+def _check_world(scenario, seed, moves):
     sink = ArraySink()
     fleet = Fleet(scenario, seed=seed, records=sink)
     windows = _play(fleet, moves)
     _check_windows(fleet, windows, sink.table())
     _check_order(sink.table())
+
+
+@pytest.mark.twin
+@given(worlds(), st.integers(0, 2**32), _MOVES)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_nothing_is_lost_or_counted_twice(scenario, seed, moves):
+    _check_world(scenario, seed, moves)
+
+
+@pytest.mark.slow
+@given(worlds(), st.integers(0, 2**32), _MOVES)
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+def test_nothing_is_lost_in_five_hundred_worlds(scenario, seed, moves):
+    _check_world(scenario, seed, moves)
 
 
 @pytest.mark.twin
