@@ -53,6 +53,12 @@ def _print_table(speed: "Speed") -> None:
             for nodes, rate in speed.fleet_requests_per_s.items()
         ),
         *(
+            (f"the same of {int(nodes):,} nodes, full loop", f"{rate / 1e6:.2f}", million)
+            for nodes, rate in speed.full_requests_per_s.items()
+        ),
+        ("200 nodes with engines", f"{speed.engine_requests_per_s / 1e6:.2f}", million),
+        ("200 nodes with radix caches", f"{speed.lru_requests_per_s / 1e6:.2f}", million),
+        *(
             (f"one node, {name}", *_peer_cells(speed.mmc_requests_per_s, rate))
             for name, rate in speed.peer_requests_per_s.items()
         ),

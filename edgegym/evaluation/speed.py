@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 FLEET_SIZES = (25, 200, 20_000)
 """Nodes of the measured fleets, all under the same load per node."""
 
+FULL_SIZES = (200, 20_000)
+"""The same, simulated by the loop with everything."""
+
 _TWIN_SIZES = (200, 20_000)
+_FEATURE_NODES = 200
 _VECTOR_ENVS = 64
 _MMC_SLOTS = 9
 _MMC_LOAD = 0.82
@@ -65,6 +69,12 @@ class Speed:
     """One node with nine slots at 82 % load (M/M/9)."""
     fleet_requests_per_s: dict[str, float]
     """By number of nodes, eight profiles and a load-aware router."""
+    full_requests_per_s: dict[str, float]
+    """The same fleets by the loop that can do everything, in which nothing more is used."""
+    engine_requests_per_s: float
+    """200 nodes whose engines prefill one prompt at a time."""
+    lru_requests_per_s: float
+    """200 nodes with radix caches."""
     cpp_ratio: float | None
     """Rate relative to the C++ twin of the event loop, the smaller ratio of those at 200 and at
     20,000 nodes; None where there is no ``g++``."""
@@ -119,6 +129,14 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     for nodes in FLEET_SIZES:
         report(f"fleet of {nodes} nodes")
         fleets[str(nodes)] = _requests_per_s(fleet_scenario(nodes), effort)
+    full = {}
+    for nodes in FULL_SIZES:
+        report(f"fleet of {nodes} nodes, full loop")
+        full[str(nodes)] = _requests_per_s(fleet_scenario(nodes), effort, full=True)
+    report("engines")
+    engine = _requests_per_s(engine_scenario(_FEATURE_NODES), effort)
+    report("radix caches")
+    lru = _requests_per_s(lru_scenario(_FEATURE_NODES), effort)
     report("C++ twin")
     ratio = cpp_ratio([fleet_scenario(n) for n in _TWIN_SIZES], effort.requests, effort.repeats)
     report("other simulators")
@@ -144,6 +162,9 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     return Speed(
         mmc_requests_per_s=mmc,
         fleet_requests_per_s=fleets,
+        full_requests_per_s=full,
+        engine_requests_per_s=engine,
+        lru_requests_per_s=lru,
         cpp_ratio=ratio,
         peer_requests_per_s=peers,
         env_steps_per_s=steps_per_s,
@@ -187,12 +208,36 @@ def fleet_scenario(nodes: int) -> Scenario:
     )
 
 
-def _requests_per_s(scenario: Scenario, effort: Effort) -> float:
+def engine_scenario(nodes: int) -> Scenario:
+    """Return :func:`fleet_scenario` with an engine at each node.
+
+    One server prefills all prompts of a node: it is ten times as fast, or else it were overloaded.
+    """
+    base = fleet_scenario(nodes)
+    prefill = base.hardware.prefill
+    return base.with_overrides(
+        {
+            "service": {"kind": "engine"},
+            "hardware.prefill.linear_s": 0.1 * prefill.linear_s,
+            "hardware.prefill.quadratic_s": 0.1 * prefill.quadratic_s,
+            "hardware.decode": {"kind": "tpot", "tpot_s": {1: 0.029}},
+        }
+    )
+
+
+def lru_scenario(nodes: int) -> Scenario:
+    """Return :func:`fleet_scenario` with radix caches instead of profiles."""
+    return fleet_scenario(nodes).with_overrides(
+        {"cache": {"kind": "lru", "budget_bytes": 7 * _GIB}}
+    )
+
+
+def _requests_per_s(scenario: Scenario, effort: Effort, full: bool = False) -> float:
     """Return the median rate of runs of one fleet, after a run that fills its queues."""
     from edgegym.simulator import Fleet
 
     rate_per_s = scenario.compile().base_rate_per_s
-    fleet = Fleet(scenario, seed=0, tier_wait_s=None)
+    fleet = Fleet(scenario, seed=0, tier_wait_s=None, full=full)
     fleet.advance(5.0)
     rates = []
     for _ in range(effort.repeats):

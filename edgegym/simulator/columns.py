@@ -67,6 +67,7 @@ ACCRUED_TICK = 11  # until when busy and capacity are counted
 BUSY_TICKS = 12  # of the window: slot time in use
 CAPACITY_TICKS = 13  # of the window: slot time there was
 PREFILL_TIME_TICKS = 14  # of the window: prefill of the first tokens
+NODE_CLASS = 15  # full loop only: its row of the prefill coefficients
 NUM_NODE_WORK = 16
 
 # Columns of `sites`: all that the search reads of a node, in half a cache line.

@@ -144,14 +144,19 @@ def replace_event(queue: Queue, time: float, kind: int, item: int) -> None:
         _put(queue, time, order, item)
 
 
+@inlined
+def leaves_of(calendar: Calendar, page: int) -> tuple[int, int]:
+    """Return the first leaf of a page, below 0 for none, and the entries in it; others are full."""
+    head = calendar.head[page & (calendar.pages - 1)]
+    return head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
+
+
 @helper
 def _pour(queue: Queue, page: int) -> None:
     """Move the events of a page into the heap."""
     calendar = queue.calendar
-    slot = page & (calendar.pages - 1)
-    head = calendar.head[slot]
-    leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
-    calendar.head[slot] = -1
+    leaf, used = leaves_of(calendar, page)
+    calendar.head[page & (calendar.pages - 1)] = -1
     while leaf >= 0:
         begin = leaf * LEAF_ENTRIES
         for entry in range(begin, begin + used):
@@ -167,8 +172,7 @@ def _pour(queue: Queue, page: int) -> None:
 @helper
 def _fetch_ahead(calendar: Calendar, nodes: Nodes, records: Records, page: int) -> None:
     """Ask for the memory that the events of a page will need, before they happen."""
-    head = calendar.head[page & (calendar.pages - 1)]
-    leaf, used = head >> LEAF_SHIFT, head & ((1 << LEAF_SHIFT) - 1)
+    leaf, used = leaves_of(calendar, page)
     while leaf >= 0:
         begin = leaf * LEAF_ENTRIES
         for entry in range(begin, begin + used):

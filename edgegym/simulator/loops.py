@@ -7,10 +7,9 @@ from edgegym.simulator.columns import NUM_REQUESTS
 from edgegym.simulator.compiling import entry_point
 from edgegym.simulator.full.allocate import allocate_full, extra_events, num_stations
 from edgegym.simulator.full.build import begin_full, full_lane_of
-from edgegym.simulator.full.carrying import change_profile as change_profile_full
 from edgegym.simulator.full.columns import FIRST_REQUEST
 from edgegym.simulator.full.link import with_more_flows
-from edgegym.simulator.full.loop import NEEDS_FLOWS, NEEDS_LEAVES, advance_full
+from edgegym.simulator.full.loop import ADVANCE, CHANGE_PROFILE, NEEDS_FLOWS, NEEDS_LEAVES, serve
 from edgegym.simulator.full.lru_data import with_more_leaves
 from edgegym.simulator.full.params import FullParams, full_params
 from edgegym.simulator.full.user_router import UserRouter
@@ -29,10 +28,15 @@ from edgegym.world.scenario import Scenario
 class EventLoop(Protocol):
     """A compiled event loop for the fleets of one scenario."""
 
-    advance: Callable[[Any, float], int]
-    """``(lane, until)``: see :func:`~edgegym.simulator.step.advance_one`."""
-    change_profile: Callable[[Any, int, int, int, int], None]
-    """``(lane, node, profile, kept, missing_bytes)``: the move is legal."""
+    @property
+    def advance(self) -> Callable[[Any, float], int]:
+        """``(lane, until)``: see :func:`~edgegym.simulator.step.advance_one`."""
+        ...
+
+    @property
+    def change_profile(self) -> Callable[[Any, int, int, int, int], None]:
+        """``(lane, node, profile, kept, missing_bytes)``: the move is legal."""
+        ...
 
     def allocate(self, batch: int) -> FleetState:
         """Return empty fleets."""
@@ -117,8 +121,7 @@ class FullLoop:
         self._world = world
         self._params = params
         self._logs = logs
-        self.advance: Callable[[Any, float], int] = advance_full
-        self.change_profile: Callable[[Any, int, int, int, int], None] = change_profile_full
+        self._serve: Callable[..., int] = serve
 
     def allocate(self, batch: int) -> FleetState:
         """Return empty fleets."""
@@ -146,8 +149,17 @@ class FullLoop:
 
     def resolve(self, lane: Any) -> None:
         """Resolve the kernels for the types of this scenario's lanes, which never change."""
-        self.advance = entry_point(advance_full, lane, 0.0)
-        self.change_profile = entry_point(change_profile_full, lane, 0, 0, 0, 0)
+        self._serve = entry_point(serve, lane, ADVANCE, 0.0, 0, 0, 0, 0)
+
+    def advance(self, lane: Any, until: float) -> int:
+        """Let a fleet live until a time, or until it needs something: see :func:`.serve`."""
+        return self._serve(lane, ADVANCE, until, 0, 0, 0, 0)
+
+    def change_profile(
+        self, lane: Any, node: int, profile: int, kept: int, missing_bytes: int
+    ) -> None:
+        """Give a node another profile: the move is legal."""
+        self._serve(lane, CHANGE_PROFILE, 0.0, node, profile, kept, missing_bytes)
 
     def fill(self, stream: RequestStream, state: FleetState, b: int) -> FleetState:
         """Load the next stream block, and the lengths of its requests."""

@@ -22,7 +22,7 @@ from edgegym.simulator.columns import (
     SITE_Y_KM,
 )
 from edgegym.simulator.compiling import helper, inlined, prefetch
-from edgegym.simulator.lane import Area
+from edgegym.simulator.lane import Area, Requests
 from edgegym.simulator.routers.dispatch import least_beyond_radio, score
 from edgegym.simulator.state import FleetState, Floats, Ints
 from edgegym.world.compiled import World
@@ -38,7 +38,11 @@ _SCORE_SLACK = 1.0 + 1e-12
 _DISC_SLACK = 1.0 + 1e-9
 _CELL_SLACK = 1e-9
 
+FETCHES_AHEAD_NODES = 1000
+"""Smaller fleets lie in the nearest cache anyway."""
+
 _FETCHED_ROWS = 2
+_SITES_AHEAD = 4
 
 # Stands for the width of a region that does not wrap; finite, so that inf − inf never arises.
 _NO_WRAP_KM = 1e300
@@ -50,6 +54,27 @@ class Choice(NamedTuple):
     node: int  # −1 when no node is up
     nearest: int  # nearest up node, −1 when no node is up
     distance_squared_km2: float  # to the chosen node
+
+
+class Rows(NamedTuple):
+    """The rows of the grid as a user sees them."""
+
+    home: int  # the user's own
+    below: int  # rows on that side
+    above: int
+    column: float  # where the user is, in columns
+    inset_km: float  # from the lower edge of its row
+    columns_per_km: float
+    cell_height_km: float
+
+
+class Span(NamedTuple):
+    """Cells of one row that a disc touches."""
+
+    row: int  # its first cell
+    first: int  # columns, below 0 or beyond the last where it wraps
+    last: int
+    runs: int  # 0 where it touches none, 2 in a row that wraps
 
 
 class _Best(NamedTuple):
@@ -167,51 +192,79 @@ def _seek(
     return _Best(least, chosen, chosen_distance, closest, nearest)
 
 
-@helper
-def search_grid(area: Area, x: float, y: float, request_type: int) -> Choice:
-    """Choose among all nodes by the rows of grid cells that a shrinking disc touches."""
-    cells_x, cells_y = area.cells_x, area.cells_y
-    columns_per_km, cell_height = cells_x / area.width_km, area.height_km / cells_y
-    column, home_y = x * columns_per_km, min(int(y / cell_height), cells_y - 1)
-    home_x = min(int(column), cells_x - 1)
+@inlined
+def rows_around(area: Area, x: float, y: float) -> Rows:
+    """Return the rows of the grid as a user at (x, y) sees them."""
+    cells_y = area.cells_y
+    columns_per_km, cell_height = area.cells_x / area.width_km, area.height_km / cells_y
+    home = min(int(y / cell_height), cells_y - 1)
     # Rows beyond these have been seen the other way round, or lie outside.
     if area.periodic:
         below, above = cells_y // 2, cells_y // 2
     else:
-        below, above = home_y, cells_y - 1 - home_y
-    inset = y - home_y * cell_height
-    seed = area.cell_seed[home_y * cells_x + home_x]
+        below, above = home, cells_y - 1 - home
+    inset = y - home * cell_height
+    return Rows(home, below, above, x * columns_per_km, inset, columns_per_km, cell_height)
+
+
+@inlined
+def seed_place(area: Area, rows: Rows) -> int:
+    """Return the place of a node in or near the user's cell."""
+    column = min(int(rows.column), area.cells_x - 1)
+    seed: int = area.cell_seed[rows.home * area.cells_x + column]
+    return seed
+
+
+@inlined
+def span_of(area: Area, rows: Rows, ring: int, side: int, disc_squared_km2: float) -> Span:
+    """Return the cells that a disc around the user touches in a row, on the upper or lower side."""
+    cells_x, cells_y, cell_height = area.cells_x, area.cells_y, rows.cell_height_km
+    offset = ring if side == 0 else -ring
+    if offset > rows.above or -offset > rows.below or (ring == 0 and side == 1):
+        return Span(0, 0, 0, 0)
+    gap = ring * cell_height - rows.inset_km if side == 0 else rows.inset_km
+    if side == 1:
+        gap += (ring - 1) * cell_height
+    gap = max(gap - _CELL_SLACK * cell_height, 0.0) if ring > 0 else 0.0
+    chord_squared = disc_squared_km2 - gap * gap
+    if chord_squared < 0.0:
+        return Span(0, 0, 0, 0)
+    row = rows.home + offset
+    row += cells_y if row < 0 else (-cells_y if row >= cells_y else 0)
+    reach = min(math.sqrt(chord_squared) * rows.columns_per_km + _CELL_SLACK, 2.0 * cells_x)
+    first, last = math.floor(rows.column - reach), math.floor(rows.column + reach)
+    if not area.periodic:
+        first, last = max(first, 0), min(last, cells_x - 1)
+    elif last - first >= cells_x:
+        first, last = 0, cells_x - 1
+    return Span(row * cells_x, first, last, 2 if first < 0 or last >= cells_x else 1)
+
+
+@inlined
+def run_of_span(area: Area, span: Span, run: int) -> tuple[int, int]:
+    """Return where a run of a span begins and ends among the sites."""
+    cells_x = area.cells_x
+    shift = cells_x if span.first < 0 else 0
+    left = 0 if run == 1 else span.first + shift
+    right = span.last + shift - cells_x if run == 1 else min(span.last + shift, cells_x - 1)
+    return area.cell_start[span.row + left], area.cell_start[span.row + right + 1]
+
+
+@helper
+def search_grid(area: Area, x: float, y: float, request_type: int) -> Choice:
+    """Choose among all nodes by the rows of grid cells that a shrinking disc touches."""
+    rows = rows_around(area, x, y)
+    seed = seed_place(area, rows)
     best = _Best(np.inf, -1, np.inf, np.inf, -1)
     best = _seek(area, best, seed, seed + 1, x, y, request_type)
-    for ring in range(max(below, above) + 1):
+    for ring in range(max(rows.below, rows.above) + 1):
         touched = False
         disc_squared = _disc_squared_km2(area, best.least, best.closest, request_type)
         for side in range(2):
-            offset = ring if side == 0 else -ring
-            if offset > above or -offset > below or (ring == 0 and side == 1):
-                continue
-            gap = ring * cell_height - inset if side == 0 else inset + (ring - 1) * cell_height
-            gap = max(gap - _CELL_SLACK * cell_height, 0.0) if ring > 0 else 0.0
-            chord_squared = disc_squared - gap * gap
-            if chord_squared < 0.0:
-                continue
-            touched = True
-            row = home_y + offset
-            row += cells_y if row < 0 else (-cells_y if row >= cells_y else 0)
-            row *= cells_x
-            reach = min(math.sqrt(chord_squared) * columns_per_km + _CELL_SLACK, 2.0 * cells_x)
-            first, last = math.floor(column - reach), math.floor(column + reach)
-            if not area.periodic:
-                first, last = max(first, 0), min(last, cells_x - 1)
-            elif last - first >= cells_x:
-                first, last = 0, cells_x - 1
-            # A row that wraps is seen in two runs.
-            runs = 2 if first < 0 or last >= cells_x else 1
-            shift = cells_x if first < 0 else 0
-            for run in range(runs):
-                left = 0 if run == 1 else first + shift
-                right = last + shift - cells_x if run == 1 else min(last + shift, cells_x - 1)
-                begin, end = area.cell_start[row + left], area.cell_start[row + right + 1]
+            span = span_of(area, rows, ring, side, disc_squared)
+            for run in range(span.runs):
+                touched = True
+                begin, end = run_of_span(area, span, run)
                 best = _seek(area, best, begin, end, x, y, request_type)
         if not touched:
             break
@@ -229,15 +282,15 @@ def _nearby_cell(area: Area, x: float, y: float, offset: int) -> int:
 
 
 @inlined
-def fetch_cells(area: Area, x: float, y: float) -> None:
-    """Ask for the memory in which :func:`fetch_sites` will look."""
+def _fetch_cells(area: Area, x: float, y: float) -> None:
+    """Ask for the memory in which :func:`_fetch_sites` will look."""
     for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
         prefetch(area.cell_start, _nearby_cell(area, x, y, offset), 0)
     prefetch(area.cell_seed, _nearby_cell(area, x, y, 0), 0)
 
 
 @inlined
-def fetch_sites(area: Area, x: float, y: float) -> None:
+def _fetch_sites(area: Area, x: float, y: float) -> None:
     """Ask for the memory in which a search from (x, y) will probably look."""
     for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
         place = area.cell_start[_nearby_cell(area, x, y, offset)]
@@ -246,6 +299,17 @@ def fetch_sites(area: Area, x: float, y: float) -> None:
         prefetch(area.sites, max(place - 2, 0), SITE_X_KM)
         prefetch(area.sites, min(place + 2, area.num_nodes - 1), SITE_X_KM)
         prefetch(area.sites, min(place + 4, area.num_nodes - 1), SITE_X_KM)
+
+
+@inlined
+def fetch_for_requests(area: Area, requests: Requests, position: int, loaded: int) -> None:
+    """Ask for the memory that the searches for the next requests will need."""
+    if area.cells_x == 0:
+        return
+    soon, later = position + _SITES_AHEAD, position + 2 * _SITES_AHEAD
+    if later < loaded:
+        _fetch_cells(area, requests.x_km[later], requests.y_km[later])
+        _fetch_sites(area, requests.x_km[soon], requests.y_km[soon])
 
 
 @inlined

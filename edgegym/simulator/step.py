@@ -51,12 +51,12 @@ from edgegym.simulator.events import (
     request_item,
     turn_page,
 )
-from edgegym.simulator.lane import Area, Core, Lane, Requests, Window
+from edgegym.simulator.lane import Core, Lane, Window
 from edgegym.simulator.nodes import end_slot, join_node
 from edgegym.simulator.search import (
+    FETCHES_AHEAD_NODES,
     choose_node,
-    fetch_cells,
-    fetch_sites,
+    fetch_for_requests,
     radio_beyond_base_s,
 )
 from edgegym.simulator.state import Ints
@@ -65,10 +65,6 @@ from edgegym.simulator.telemetry import note_routed, publish
 DONE = 0
 NEEDS_BLOCK = 1
 NEEDS_RECORDS = 2
-
-# Smaller fleets lie in the nearest cache anyway.
-_FETCHES_AHEAD_NODES = 1000
-_SITES_AHEAD = 4
 
 
 @helper
@@ -137,17 +133,6 @@ def _leave(core: Core, item: int, now: float, until: float) -> None:
         replace_event(core.queue, end, SLOT_END, request_item(node, following))
 
 
-@inlined
-def _fetch_for_requests(area: Area, requests: Requests, position: int, loaded: int) -> None:
-    """Ask for the memory that the searches for the next requests will need."""
-    if area.cells_x == 0:
-        return
-    soon, later = position + _SITES_AHEAD, position + 2 * _SITES_AHEAD
-    if later < loaded:
-        fetch_cells(area, requests.x_km[later], requests.y_km[later])
-        fetch_sites(area, requests.x_km[soon], requests.y_km[soon])
-
-
 @kernel
 def advance_one(lane: Lane, until: float) -> int:
     """Let one fleet live until a time, or until it needs something that kernels cannot give.
@@ -173,7 +158,7 @@ def advance_one(lane: Lane, until: float) -> int:
         open_window(window, nodes.work, area.num_nodes, fleet.nearest_demand, scalars)
     # The nearest node of the last request, counted one request late, when its memory has come.
     noted, noted_family = -1, 0
-    ahead = area.num_nodes >= _FETCHES_AHEAD_NODES
+    ahead = area.num_nodes >= FETCHES_AHEAD_NODES
     position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
     while True:
         if position == loaded and requests.end_s[0] <= until:
@@ -194,7 +179,7 @@ def advance_one(lane: Lane, until: float) -> int:
                     fleet.nearest_demand[noted, noted_family] += 1
                 return NEEDS_RECORDS
             if ahead:
-                _fetch_for_requests(area, requests, position, loaded)
+                fetch_for_requests(area, requests, position, loaded)
             request_type = requests.type[position]
             family = core.types.family[request_type]
             choice = choose_node(

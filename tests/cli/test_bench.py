@@ -18,6 +18,7 @@ TINY = speed.Effort(repeats=1, requests=2_000, episodes=1, solves=2)
 def tiny(monkeypatch):
     monkeypatch.setattr(speed, "QUICK", TINY)
     monkeypatch.setattr(speed, "FLEET_SIZES", (25, 200))
+    monkeypatch.setattr(speed, "FULL_SIZES", (25,))
     monkeypatch.setattr(speed, "_TWIN_SIZES", (200,))
 
 
@@ -27,6 +28,9 @@ def test_json_has_the_published_keys(tiny, capsys):
     assert set(measured) == {
         "mmc_requests_per_s",
         "fleet_requests_per_s",
+        "full_requests_per_s",
+        "engine_requests_per_s",
+        "lru_requests_per_s",
         "cpp_ratio",
         "peer_requests_per_s",
         "env_steps_per_s",
@@ -46,7 +50,13 @@ def test_json_has_the_published_keys(tiny, capsys):
     assert (peers["simpy"] is None) == (find_spec("simpy") is None)
     rates = measured["fleet_requests_per_s"]
     assert set(rates) == {"25", "200"}
-    numbers = [*rates.values(), *(v for v in measured.values() if isinstance(v, float))]
+    full = measured["full_requests_per_s"]
+    assert set(full) == {"25"}
+    numbers = [
+        *rates.values(),
+        *full.values(),
+        *(v for v in measured.values() if isinstance(v, float)),
+    ]
     assert all(math.isfinite(value) and value > 0 for value in numbers)
     assert 0.05 < measured["import_s"] < measured["first_step_s"]
     assert 400 < measured["env_requests_per_step"] < 480
@@ -54,9 +64,23 @@ def test_json_has_the_published_keys(tiny, capsys):
 
 def test_table_names_units(tiny, capsys, monkeypatch):
     peers = {"ciw": None, "simpy": 5e4, "plain Python": 3e5}
-    fleets = {"25": 1e6, "20000": 5e5}
     measured = speed.Speed(
-        3.21e6, fleets, 0.876, peers, 4000.4, 437.5, 9000.1, 0.14, 5.2, 61.0, 85.4, 0.3, 1.9
+        mmc_requests_per_s=3.21e6,
+        fleet_requests_per_s={"25": 1e6, "20000": 5e5},
+        full_requests_per_s={"200": 1.56e6},
+        engine_requests_per_s=4.4e5,
+        lru_requests_per_s=7.7e5,
+        cpp_ratio=0.876,
+        peer_requests_per_s=peers,
+        env_steps_per_s=4000.4,
+        env_requests_per_step=437.5,
+        vector_steps_per_s=9000.1,
+        equilibrium_ms=0.14,
+        equilibrium_12x8_ms=5.2,
+        equilibrium_40x40_ms=61.0,
+        quad_ratio=85.4,
+        import_s=0.3,
+        first_step_s=1.9,
     )
     monkeypatch.setattr(speed, "measure_speed", lambda effort, report: measured)
     assert main(["bench"]) == 0
@@ -64,6 +88,10 @@ def test_table_names_units(tiny, capsys, monkeypatch):
     for text in (
         "3.21   million requests/s",
         "20,000 nodes",
+        "200 nodes, full loop",
+        "1.56   million requests/s",
+        "engines                              0.44",
+        "radix caches                         0.77",
         "4,000   steps/s",
         "9,000   steps/s",
         "0.14   ms",
@@ -78,6 +106,7 @@ def test_table_names_units(tiny, capsys, monkeypatch):
 
 def test_sizes_are_those_of_the_published_keys():
     assert speed.FLEET_SIZES == (25, 200, 20_000)
+    assert speed.FULL_SIZES == (200, 20_000)
 
 
 def test_one_node_is_nine_slots_at_82_percent():
@@ -96,3 +125,9 @@ def test_fleets_have_the_same_load_per_node(nodes):
     assert world.base_rate_per_s / nodes == pytest.approx(3.5)
     assert scenario.density_per_km2 == pytest.approx(1.0)
     np.testing.assert_array_equal(world.slots, [16, 12] + [9] * 6)
+
+
+def test_fleets_with_features_keep_up_with_their_load():
+    for scenario in (speed.engine_scenario(200), speed.lru_scenario(200)):
+        assert scenario.needs_full
+        assert scenario.compile().base_rate_per_s == pytest.approx(200 * 3.5)

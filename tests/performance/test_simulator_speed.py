@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from edgegym.evaluation.speed import fleet_scenario
 from edgegym.simulator import Fleet
 from edgegym.world import preset
 
@@ -46,3 +47,11 @@ def test_an_epoch_of_twenty_five_nodes_takes_a_quarter_of_a_millisecond():
             fleet.advance(5.0)
 
     assert best_cpu_s(epochs, repeats=7) / 100 < 250e-6
+
+
+@pytest.mark.parametrize(("nodes", "requests_per_s"), [(200, 1.5e6), (20_000, 0.8e6)])
+def test_the_full_loop_of_large_fleets(nodes, requests_per_s):
+    fleet = Fleet(fleet_scenario(nodes), seed=1, full=True)
+    fleet.advance(5.0)
+    seconds = 500_000 / fleet.world.base_rate_per_s
+    assert 500_000 / best_cpu_s(lambda: fleet.advance(seconds), repeats=5) > requests_per_s

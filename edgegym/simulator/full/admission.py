@@ -90,7 +90,8 @@ def _change_tier(routing: Routing, params: AdmissionParams, tier: int, now: floa
 def note_load(routing: Routing, station: int, now: float) -> None:
     """Take note of a node's active and queued requests, slots and profile, and whether it is up.
 
-    To be called after any of them has changed, and once for each node before the first request.
+    To be called after any of them has changed, and once for each node before the first request;
+    where only requests have come or gone, :func:`note_requests` will do.
     """
     if station == routing.origin_station:
         return
@@ -132,6 +133,13 @@ def note_load(routing: Routing, station: int, now: float) -> None:
         params.node_close_above,
         params.node_reopen_below,
     )
+
+
+@inlined
+def note_requests(routing: Routing, station: int, now: float) -> None:
+    """Take note of a node's active and queued requests: only admission looks at them."""
+    if routing.params.admission.used:
+        note_load(routing, station, now)
 
 
 @inlined

@@ -30,7 +30,7 @@ from edgegym.simulator.full.params import FullParams
 from edgegym.simulator.full.routing_groups import RoutingState, allocate_routing
 from edgegym.simulator.full.timers import Timers, allocate_timers
 from edgegym.simulator.generators import stream_key
-from edgegym.simulator.state import Floats, Ints
+from edgegym.simulator.state import Floats, Ints, zeros
 from edgegym.simulator.tree import map_arrays
 from edgegym.world.compiled import World
 
@@ -95,7 +95,10 @@ def allocate_full(
 
     delayed = params.life.lru and params.life.catalogue_s > 0.0
     state = FullState(
-        tasks=Tasks(np.zeros((batch, records, NUM_TASK_REALS)), ints(records, NUM_TASK_NUMS)),
+        tasks=Tasks(
+            zeros((batch, records, NUM_TASK_REALS), np.float64),
+            zeros((batch, records, NUM_TASK_NUMS), np.int64),
+        ),
         lengths=Lengths(ints(block_capacity), ints(block_capacity)),
         scalars=ints(NUM_FULL_SCALARS),
         node_class=ints(stations),
@@ -119,7 +122,7 @@ def allocate_full(
 
 
 def _longer(array: NDArray[np.generic], length: int) -> NDArray[np.generic]:
-    grown = np.zeros((array.shape[0], length, *array.shape[2:]), dtype=array.dtype)
+    grown = zeros((array.shape[0], length, *array.shape[2:]), array.dtype)
     grown[:, : array.shape[1]] = array
     return grown
 

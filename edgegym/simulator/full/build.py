@@ -4,29 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from edgegym.jit import kernel
-from edgegym.simulator.catalogue import advertise_holding
-from edgegym.simulator.columns import REQUEST_S_BITS, SITE_BITS, SITE_X_KM, SLOTS
-from edgegym.simulator.compiling import lend
-from edgegym.simulator.events import CATALOGUE, EXPIRY, FAULT, TELEMETRY, push_event
-from edgegym.simulator.full.admission import note_load
+from edgegym.simulator.columns import NODE_CLASS, REQUEST_S_BITS, SITE_BITS, SITE_X_KM, SLOTS
 from edgegym.simulator.full.allocate import FullState, num_stations, set_keys
 from edgegym.simulator.full.engine_data import CLASS
-from edgegym.simulator.full.expiry import draw_phases, next_change_s
-from edgegym.simulator.full.faults import (
-    CODE_SHIFT,
-    OUTAGE_BEGINS,
-    OUTAGE_ENDS,
-    component_kind,
-    next_toggle_s,
-)
+from edgegym.simulator.full.expiry import draw_phases
+from edgegym.simulator.full.fetch import JOINT
 from edgegym.simulator.full.groups import Holdings
 from edgegym.simulator.full.joint import Reach
 from edgegym.simulator.full.lane import Catalogue, Desk, FullLane
 from edgegym.simulator.full.log import log_lane
+from edgegym.simulator.full.loop import BEGIN, serve
 from edgegym.simulator.full.params import FullParams
 from edgegym.simulator.full.routing_groups import Routing, Stock, most_hits, tier_serves
-from edgegym.simulator.full.stations import refresh_node
 from edgegym.simulator.lane import Lane, lane_of
 from edgegym.simulator.state import FleetState
 from edgegym.simulator.topology import write_nodes
@@ -75,6 +64,7 @@ def _routing(
 ) -> Routing:
     """Return what routing touches."""
     tables, nodes = world.classes, plain.core.nodes
+    rules, logs = params.routing, full.log.real.shape[1] > 0
     if params.life.lru:
         row_class = full.node_class[b]
         most = np.broadcast_to(params.origin.path_tokens, tables.occupancy_s.shape).copy()
@@ -103,6 +93,10 @@ def _routing(
             _one(b, full.link),
             holdings.hit_tokens,
             holdings.holders,
+        ),
+        seeks_runner_up=logs,
+        looks_plainly=not (
+            logs or rules.admission.used or rules.margin.used or params.fetch.controller == JOINT
         ),
     )
 
@@ -140,7 +134,6 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
         counts=_one(b, full.counts),
         log=log_lane(full.log, b),
         coefficients=params.life.coefficients,
-        station_class=full.node_class[b],
         work=core.nodes.work,
         origin=world.max_nodes if params.origin.exists else -1,
         has_engine=params.life.has_engine,
@@ -186,35 +179,6 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
     )
 
 
-@kernel
-def _begin(lane: FullLane) -> None:
-    """Bring what follows from the nodes up to date, and schedule what comes by itself."""
-    fleet = lend(lane)
-    core, queue = fleet.core, fleet.core.queue
-    for node in range(fleet.area.num_nodes):
-        refresh_node(fleet, node)
-        advertise_holding(core.nodes, node)
-        note_load(fleet.routing, node, 0.0)
-    if core.signals.period_s > 0.0:
-        push_event(queue, core.signals.period_s, TELEMETRY, 1)
-    if fleet.life.catalogue_s > 0.0:
-        push_event(queue, fleet.life.catalogue_s, CATALOGUE, 1)
-    for vertex in range(len(fleet.expiry_params.lifetime_s)):
-        push_event(queue, next_change_s(fleet.expiry_params, fleet.expiry, vertex), EXPIRY, vertex)
-    for component in range(fleet.life.num_nodes + 2):
-        exists = component >= fleet.life.num_nodes or component < fleet.area.num_nodes
-        if exists and fleet.fault_params.mean_up_s[component_kind(fleet, component)] < np.inf:
-            push_event(queue, next_toggle_s(fleet, component), FAULT, component)
-    outages = fleet.fault_params.outages
-    for outage in range(len(outages)):
-        component = int(outages[outage, 0])
-        if fleet.area.num_nodes <= component < fleet.life.num_nodes:
-            continue  # this episode has fewer nodes
-        begins, ends = OUTAGE_BEGINS << CODE_SHIFT, OUTAGE_ENDS << CODE_SHIFT
-        push_event(queue, outages[outage, 1], FAULT, component + begins)
-        push_event(queue, outages[outage, 2], FAULT, component + ends)
-
-
 def begin_full(world: World, params: FullParams, state: FleetState, b: int, seed: int) -> None:
     """Give an empty fleet of the full loop its nodes, and all that happens by itself.
 
@@ -238,6 +202,7 @@ def begin_full(world: World, params: FullParams, state: FleetState, b: int, seed
     set_keys(full, b, seed)
     draw_phases(params.expiry, full.expiry, b, seed)
     full.node_class[b, :count] = nodes.node_class
+    state.node_work[b, :count, NODE_CLASS] = nodes.node_class
     if full.engine.state.size:
         full.engine.state[b, :count, CLASS] = nodes.node_class
     rows = np.arange(count)
@@ -251,10 +216,11 @@ def begin_full(world: World, params: FullParams, state: FleetState, b: int, seed
     if params.origin.exists:
         origin = world.max_nodes
         full.node_class[b, origin] = len(world.classes.share)
+        state.node_work[b, origin, NODE_CLASS] = len(world.classes.share)
         state.node_work[b, origin, SLOTS] = params.origin.slots
         state.node_work[b, origin, REQUEST_S_BITS] = np.float64(params.origin.request_s).view(
             np.int64
         )
         state.sites[b, origin, SITE_X_KM] = np.inf
         state.sites[b, origin, SITE_BITS] = np.int64(origin).view(np.float64)
-    _begin(full_lane_of(world, params, state, b))
+    serve(full_lane_of(world, params, state, b), BEGIN, 0.0, 0, 0, 0, 0)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots
 from edgegym.simulator.columns import DRAINING, HOLDS, IN_SLOTS, NODE, SLOTS
-from edgegym.simulator.compiling import helper, lend
+from edgegym.simulator.compiling import helper
 from edgegym.simulator.events import EXPIRY, push_event
+from edgegym.simulator.full.admission import note_load
 from edgegym.simulator.full.columns import NODE_FLOW, NODE_FLOW_KIND
 from edgegym.simulator.full.counts import REFRESH_BYTES, count
 from edgegym.simulator.full.expiry import bytes_to_fetch, next_change_s
@@ -60,6 +60,7 @@ def receive(fleet: FullLane, node: int, row: int, size_bytes: int, kind: int, no
         else:
             work[node, DRAINING] = 1
     fill_slots(fleet, node, now)
+    note_load(fleet.routing, node, now)
 
 
 @helper
@@ -160,22 +161,9 @@ def note_progress(fleet: FullLane, now: float) -> None:
             fleet.transfers.end_s[node] = now + left
 
 
-@kernel
-def change_profile(lane: FullLane, node: int, profile: int, kept: int, missing_bytes: int) -> None:
-    """Give a node another profile, as :func:`edgegym.simulator.moves.change_profile` does.
-
-    Parameters
-    ----------
-    lane : FullLane
-        The fleet, changed in place.
-    node, profile : int
-        A legal move.
-    kept : int
-        Holding that the two profiles share.
-    missing_bytes : int
-        Bytes that only the new profile has.
-    """
-    fleet = lend(lane)
+@helper
+def change_profile(fleet: FullLane, node: int, profile: int, kept: int, missing_bytes: int) -> None:
+    """Give a node another profile, as :func:`edgegym.simulator.moves.change_profile` does."""
     fleet.catalogue.profile[node] = profile
     row = fleet.holdings.node_class[node] * fleet.holdings.num_holdings
     row += kept if missing_bytes > 0 else profile

@@ -1,33 +1,34 @@
 """What stands where in the arrays that only the full loop has."""
 
-# Columns of `tasks.num`: a request, beside its record.
+# Columns of `tasks.num`: a request, beside its record. A row is two cache lines, and its station
+# needs the first of them only.
 INPUT_TOKENS = 0
 OUTPUT_TOKENS = 1
-REQUEST = 2  # its number in the stream, from 0
-HIT_TOKENS = 3  # input tokens whose prefill was spared
-LOCAL_HIT_TOKENS = 4  # of them, those that the station held itself
-FLOW = 5  # its fetch, -1 without one
-FETCHED_BYTES = 6
-NEAREST = 7  # nearest up node when it was routed, -1 without one
-RUNNER_UP = 8  # station of the best path that was not taken, -1 where there was none
-REDISPATCHES = 9  # times that it was sent again because its station failed
-HIT_DEPTH = 10  # vertices of its path that were not computed
-KEPT_DEPTH = 11  # vertices of its path that it keeps in its station's radix cache
-NUM_TASK_NUMS = 12
+HIT_TOKENS = 2  # input tokens whose prefill was spared
+LOCAL_HIT_TOKENS = 3  # of them, those that the station held itself
+FLOW = 4  # its fetch, -1 without one
+FETCHED_BYTES = 5
+HIT_DEPTH = 6  # vertices of its path that were not computed
+KEPT_DEPTH = 7  # vertices of its path that it keeps in its station's radix cache
+REQUEST = 8  # its number in the stream, from 0
+NEAREST = 9  # nearest up node when it was routed, -1 without one
+RUNNER_UP = 10  # station of the best path that was not taken, -1 where there was none
+REDISPATCHES = 11  # times that it was sent again because its station failed
+NUM_TASK_NUMS = 16
 
-# Columns of `tasks.real`.
-X_KM = 0
-Y_KM = 1
-STALL_S = 2  # wait for its fetch, in its slot
-RESTORE_S = 3  # unpacking of what was fetched, in its slot
-PREFILL_S = 4  # from the first to the last computed input token
-PREDICTED_S = 5  # time to the first token as the router predicted it
-RUNNER_UP_S = 6  # the same of the best path that was not taken, inf without one
+# Columns of `tasks.real`: likewise.
+STALL_S = 0  # wait for its fetch, in its slot
+RESTORE_S = 1  # unpacking of what was fetched, in its slot
+SERVER_WAIT_S = 2  # wait for the prefill server, in its slot
+PREFILL_S = 3  # from the first to the last computed input token
+READY_S = 4  # when it may be prefilled
+END_S = 5  # when it leaves its slot
+PREDICTED_S = 6  # time to the first token as the router predicted it
 TRANSFER_WAIT_S = 7  # what its fetch took longer than alone on the link
-SERVER_WAIT_S = 8  # wait for the prefill server, in its slot
-READY_S = 9  # when it may be prefilled
-END_S = 10  # when it leaves its slot
-NUM_TASK_REALS = 11
+X_KM = 8
+Y_KM = 9
+RUNNER_UP_S = 10  # predicted time of the best path that was not taken, inf without one
+NUM_TASK_REALS = 16
 
 # More values of STATUS, see edgegym.simulator.columns.
 STALLED = 5  # in its slot, its fetch still flows

@@ -23,6 +23,7 @@ from edgegym.simulator.columns import (
     HITS,
     JOIN_S,
     NODE,
+    NODE_CLASS,
     PREFILL_TICKS,
     PREFILL_TIME_TICKS,
     RADIO_TICKS,
@@ -109,7 +110,7 @@ def count_first_token(desk: Desk, record: int) -> None:
     counters[PREFILL_TICKS] += prefill
     counters[COLD_PREFILL_TICKS] += ticks(
         prefill_seconds(
-            desk.coefficients, desk.station_class[station], float(num[record, INPUT_TOKENS]), 0.0
+            desk.coefficients, desk.work[station, NODE_CLASS], float(num[record, INPUT_TOKENS]), 0.0
         )
     )
     counters[HIT_TOKENS_COUNT] += num[record, HIT_TOKENS]

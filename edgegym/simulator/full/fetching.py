@@ -7,6 +7,7 @@ from edgegym.simulator.columns import (
     HOLDS,
     IN_SLOTS,
     NODE,
+    NODE_CLASS,
     PLACE,
     REQUEST_S_BITS,
     SITE_X_KM,
@@ -92,7 +93,7 @@ def consider_fetch(fleet: FullLane, station: int, record: int, now: float) -> No
         return
     length = float(num[record, INPUT_TOKENS])
     whole, fetched = fetched, min(fetched, length - 1.0)
-    node_class = fleet.desk.station_class[station]
+    node_class = fleet.core.nodes.work[station, NODE_CLASS]
     choice = choose_fetch(
         params,
         fleet.link_params,

@@ -1,6 +1,6 @@
 """What a request finds at its station, and how long it keeps its slot there."""
 
-from edgegym.simulator.columns import HOLDS, IN_SLOTS, MARK, TYPE
+from edgegym.simulator.columns import HOLDS, IN_SLOTS, MARK, NODE_CLASS, TYPE
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.columns import INPUT_TOKENS, ORIGIN_KEY, OUTPUT_TOKENS, REQUEST
 from edgegym.simulator.full.lane import FullLane
@@ -45,7 +45,7 @@ def local_hit(fleet: FullLane, station: int, record: int) -> tuple[int, int]:
 def _decode_seconds(fleet: FullLane, station: int, record: int) -> float:
     """Return the decode time of a request, before its mark."""
     output = float(fleet.desk.tasks.num[record, OUTPUT_TOKENS])
-    node_class = fleet.desk.station_class[station]
+    node_class = fleet.core.nodes.work[station, NODE_CLASS]
     if station == fleet.desk.origin:
         return max(output - 1.0, 0.0) * fleet.origin.tpot_s
     if fleet.life.service_kind == TOKENS:

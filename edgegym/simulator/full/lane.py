@@ -37,7 +37,6 @@ class Desk(NamedTuple):
     counts: Counts
     log: Log
     coefficients: Floats  # [C + 1, 4] prefill of each class, the origin last
-    station_class: Ints  # [M]
     work: Ints  # [M, NUM_NODE_WORK]
     origin: int  # station of the origin, -1 without one
     has_engine: bool  # whose nodes count the time of their prefill servers themselves

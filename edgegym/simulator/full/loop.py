@@ -5,6 +5,7 @@ import numpy as np
 from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots, has_room, release_record
 from edgegym.simulator.columns import (
+    CURRENT_PAGE,
     DRAINING,
     IN_SLOTS,
     NEXT_REQUEST,
@@ -15,7 +16,7 @@ from edgegym.simulator.columns import (
     USED_RECORDS,
     WINDOW_OPEN,
 )
-from edgegym.simulator.compiling import helper, inlined, lend
+from edgegym.simulator.compiling import helper, inlined, lend, prefetch
 from edgegym.simulator.events import (
     CATALOGUE,
     EXPIRY,
@@ -26,13 +27,20 @@ from edgegym.simulator.events import (
     SLOT_END,
     TELEMETRY,
     kind_of,
+    leaves_of,
     node_of,
     pop_event,
     push_event,
     record_of,
     turn_page,
 )
-from edgegym.simulator.full.carrying import end_flow, expire, let_flow, note_progress
+from edgegym.simulator.full.carrying import (
+    change_profile,
+    end_flow,
+    expire,
+    let_flow,
+    note_progress,
+)
 from edgegym.simulator.full.columns import LOST, TURNED_AWAY
 from edgegym.simulator.full.counting import count_link, count_origin, settle
 from edgegym.simulator.full.counts import open_counts
@@ -43,18 +51,26 @@ from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.link import next_flow_end_s
 from edgegym.simulator.full.log import has_log_room
 from edgegym.simulator.full.lru import lru_has_room
+from edgegym.simulator.full.opening import begin
 from edgegym.simulator.full.restoring import take_first_token
 from edgegym.simulator.full.routing import publish_tokens
 from edgegym.simulator.full.sending import admit, dispatch, land, send_again
 from edgegym.simulator.full.slots import become_ready, leave_slot
 from edgegym.simulator.full.stations import publish_catalogue
 from edgegym.simulator.full.timers import first_station, first_time
+from edgegym.simulator.search import FETCHES_AHEAD_NODES, fetch_for_requests
+from edgegym.simulator.state import LEAF_ENTRIES
 from edgegym.simulator.step import DONE, NEEDS_BLOCK, NEEDS_RECORDS, open_window
 from edgegym.simulator.telemetry import publish
 
 NEEDS_FLUSH = 3
 NEEDS_FLOWS = 4
 NEEDS_LEAVES = 5
+
+# Tasks.
+BEGIN = 0
+CHANGE_PROFILE = 1
+ADVANCE = 2
 
 
 @helper
@@ -163,28 +179,29 @@ def _missing_room(fleet: FullLane, kind: int, item: int) -> int:
     return DONE
 
 
-@kernel
-def advance_full(lane: FullLane, until: float) -> int:
-    """Let one fleet live until a time, or until it needs something that kernels cannot give.
+@inlined
+def _turn_page(fleet: FullLane, ahead: bool, limit_s: float) -> None:
+    """Fill the queue's first events; ask for the memory that those of the next page will need."""
+    core = fleet.core
+    turn_page(core.queue, core.nodes, core.records, ahead, limit_s)
+    if ahead:
+        calendar, tasks = core.queue.calendar, fleet.desk.tasks
+        leaf, used = leaves_of(calendar, calendar.num[CURRENT_PAGE] + 1)
+        while leaf >= 0:
+            begin = leaf * LEAF_ENTRIES
+            for entry in range(begin, begin + used):
+                if kind_of(calendar.entries[entry, 1]) in (SLOT_END, LANDING):
+                    record = record_of(calendar.entries[entry, 2])
+                    prefetch(tasks.num, record, 0)
+                    prefetch(tasks.real, record, 0)
+            leaf, used = calendar.following[leaf], LEAF_ENTRIES
 
-    Parameters
-    ----------
-    lane : FullLane
-        The fleet, changed in place.
-    until : float
-        Time in seconds, not before the fleet's clock; events at this very time happen.
 
-    Returns
-    -------
-    int
-        DONE: the clock stands at ``until`` and the window's counters are complete. NEEDS_BLOCK:
-        load the next stream block and call again. NEEDS_RECORDS: make room for more requests and
-        call again. NEEDS_FLUSH: take the rows of the log and call again. NEEDS_FLOWS, NEEDS_LEAVES:
-        make room for flows, for leaves of radix caches, and call again.
-    """
-    fleet = lend(lane)
+@helper
+def _advance(fleet: FullLane, until: float) -> int:
+    """Let one fleet live until a time, or until it needs something that kernels cannot give."""
     core, requests, queue = fleet.core, fleet.requests, fleet.core.queue
-    scalars, records = core.scalars, core.records
+    scalars, ahead = core.scalars, fleet.area.num_nodes >= FETCHES_AHEAD_NODES
     if scalars[WINDOW_OPEN] == 0:
         open_window(
             core.window, core.nodes.work, fleet.desk.stations, fleet.nearest_demand, scalars
@@ -196,7 +213,7 @@ def advance_full(lane: FullLane, until: float) -> int:
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
         if queue.soon.num[SIZE] == 0:
-            turn_page(queue, core.nodes, records, False, min(next_request, until))
+            _turn_page(fleet, ahead, min(next_request, until))
         next_event = queue.soon.time[0]
         next_timer, next_flow = first_time(fleet.timers), next_flow_end_s(fleet.link)
         if min(min(next_event, next_request), min(next_timer, next_flow)) > until:
@@ -213,6 +230,8 @@ def advance_full(lane: FullLane, until: float) -> int:
             end_flow(fleet, next_flow)
         elif next_request < next_event:
             scalars[NEXT_REQUEST] = position + 1
+            if ahead:
+                fetch_for_requests(fleet.area, requests, position, loaded)
             _take_request(fleet, position, next_request)
         else:
             item = queue.soon.item[0]
@@ -222,3 +241,44 @@ def advance_full(lane: FullLane, until: float) -> int:
         return NEEDS_FLUSH
     _close_window(fleet, until)
     return DONE
+
+
+@kernel
+def serve(
+    lane: FullLane, task: int, until: float, node: int, profile: int, kept: int, missing_bytes: int
+) -> int:
+    """Do something with one fleet: one kernel for all, since what they call is much the same.
+
+    Parameters
+    ----------
+    lane : FullLane
+        The fleet, changed in place.
+    task : int
+        BEGIN: schedule what comes by itself, in a fleet that has its nodes and has not begun.
+        CHANGE_PROFILE: give a node another profile. ADVANCE: let the fleet live.
+    until : float
+        Of ADVANCE: time in seconds, not before the fleet's clock; events at this very time happen.
+    node, profile : int
+        Of CHANGE_PROFILE: a legal move.
+    kept : int
+        Of CHANGE_PROFILE: holding that the two profiles share.
+    missing_bytes : int
+        Of CHANGE_PROFILE: bytes that only the new profile has.
+
+    Returns
+    -------
+    int
+        DONE: the clock stands at ``until`` and the window's counters are complete, or the other
+        task is done. NEEDS_BLOCK: load the next stream block and call again. NEEDS_RECORDS: make
+        room for more requests and call again. NEEDS_FLUSH: take the rows of the log and call
+        again. NEEDS_FLOWS, NEEDS_LEAVES: make room for flows, for leaves of radix caches, and call
+        again.
+    """
+    fleet = lend(lane)
+    if task == BEGIN:
+        begin(fleet)
+        return DONE
+    if task == CHANGE_PROFILE:
+        change_profile(fleet, node, profile, kept, missing_bytes)
+        return DONE
+    return _advance(fleet, until)

@@ -5,7 +5,7 @@ The loop asks :func:`route`, and tells what happens:
 * ``note_sent``, ``note_landed``, ``note_lost``, ``note_left``: a request is sent to a station,
   lands there, is lost on its way, leaves the station;
 * :func:`~edgegym.simulator.full.admission.note_load` after active, queued, slots, profile or
-  health of a node have changed;
+  health of a node have changed, ``note_requests`` there where it was only the first two;
 * :func:`~edgegym.simulator.full.margin.note_error` at each first token;
 * ``publish_tokens`` at each report.
 
@@ -185,44 +185,56 @@ def must_move_on(routing: Routing, station: int, now: float) -> bool:
 
 
 @inlined
+def _counts_tokens(routing: Routing) -> bool:
+    """Return whether the rule may look at the tokens that stations have in use."""
+    return routing.params.rule.kind > LOAD_AWARE
+
+
+@inlined
 def note_sent(routing: Routing, station: int, tokens: int, now: float) -> None:
     """Take note of a request with so many input and output tokens sent to a station."""
-    sums = routing.state.station_sums
-    sums[station, TOKENS_ON_WAY] += tokens
-    if routing.signals.predicts:
-        sums[station, TOKENS_REPORTED] += tokens
+    if _counts_tokens(routing):
+        sums = routing.state.station_sums
+        sums[station, TOKENS_ON_WAY] += tokens
+        if routing.signals.predicts:
+            sums[station, TOKENS_REPORTED] += tokens
     note_gap(routing, station, now)
 
 
 @inlined
 def note_landed(routing: Routing, station: int, tokens: int) -> None:
     """Take note of a request that reached its station."""
-    sums = routing.state.station_sums
-    sums[station, TOKENS_ON_WAY] -= tokens
-    sums[station, TOKENS_THERE] += tokens
+    if _counts_tokens(routing):
+        sums = routing.state.station_sums
+        sums[station, TOKENS_ON_WAY] -= tokens
+        sums[station, TOKENS_THERE] += tokens
 
 
 @inlined
 def note_lost(routing: Routing, station: int, tokens: int) -> None:
     """Take note of a request that will not reach its station."""
-    sums = routing.state.station_sums
-    sums[station, TOKENS_ON_WAY] -= tokens
-    if routing.signals.live:
-        sums[station, TOKENS_REPORTED] -= tokens
+    if _counts_tokens(routing):
+        sums = routing.state.station_sums
+        sums[station, TOKENS_ON_WAY] -= tokens
+        if routing.signals.live:
+            sums[station, TOKENS_REPORTED] -= tokens
 
 
 @inlined
 def note_left(routing: Routing, station: int, tokens: int) -> None:
     """Take note of a request that left its station, served or not."""
-    sums = routing.state.station_sums
-    sums[station, TOKENS_THERE] -= tokens
-    if routing.signals.live:
-        sums[station, TOKENS_REPORTED] -= tokens
+    if _counts_tokens(routing):
+        sums = routing.state.station_sums
+        sums[station, TOKENS_THERE] -= tokens
+        if routing.signals.live:
+            sums[station, TOKENS_REPORTED] -= tokens
 
 
 @helper
 def publish_tokens(routing: Routing, num_stations: int) -> None:
     """Let every station report the tokens it has in use."""
+    if not _counts_tokens(routing):
+        return
     sums = routing.state.station_sums
     for station in range(num_stations):
         unseen = sums[station, TOKENS_ON_WAY] if routing.signals.predicts else 0

@@ -155,6 +155,8 @@ class Routing(NamedTuple):
     up: Bools  # [N]
     receiving: Bools  # [N]
     reach: Reach
+    seeks_runner_up: bool  # somebody reads which path was the best of those not taken
+    looks_plainly: bool  # nor do admission, margins and fetches matter to routing
 
     COLUMNS = ()
 

@@ -14,6 +14,7 @@ from edgegym.simulator.columns import (
     HOLDS,
     IN_SLOTS,
     JOIN_S,
+    NODE_CLASS,
     SLOT_FREED,
     SLOTS,
     START_S,
@@ -23,7 +24,7 @@ from edgegym.simulator.columns import (
 )
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import LANDING, READY, SLOT_END, push_event, request_item
-from edgegym.simulator.full.admission import note_load
+from edgegym.simulator.full.admission import note_requests
 from edgegym.simulator.full.columns import (
     END_S,
     FETCHED_BYTES,
@@ -106,7 +107,7 @@ def begin_service(fleet: FullLane, station: int, record: int, now: float) -> Non
     restore_s = tasks.real[record, RESTORE_S]
     prefill_s = prefill_seconds(
         fleet.desk.coefficients,
-        fleet.desk.station_class[station],
+        core.nodes.work[station, NODE_CLASS],
         float(tasks.num[record, INPUT_TOKENS]),
         float(tasks.num[record, HIT_TOKENS]),
     )
@@ -207,7 +208,6 @@ def fill_slots(fleet: FullLane, station: int, now: float) -> None:
         if not take_slot(fleet, station, record, now):
             work[station, IN_SLOTS] -= 1
             turn_away(fleet, station, record, now)
-    note_load(fleet.routing, station, now)
 
 
 @helper
@@ -217,6 +217,7 @@ def leave_slot(fleet: FullLane, station: int, record: int, now: float, until: fl
     accrue_slots(fleet.core.nodes.work, station, now)
     fleet.core.nodes.work[station, IN_SLOTS] -= 1
     fill_slots(fleet, station, now)
+    note_requests(fleet.routing, station, now)
 
 
 @helper
@@ -232,4 +233,4 @@ def queue_up(fleet: FullLane, station: int, record: int, now: float) -> None:
         if not take_slot(fleet, station, record, now):
             work[station, IN_SLOTS] -= 1
             turn_away(fleet, station, record, now)
-    note_load(fleet.routing, station, now)
+    note_requests(fleet.routing, station, now)

@@ -181,6 +181,8 @@ class Stations:
             np.ones(count, dtype=np.bool_),
             np.zeros(count, dtype=np.bool_),
             self._reach(hit_tokens),
+            True,
+            False,
         )
         self.hold(profiles)
         if count == len(PLACES_KM):
