@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgegym.simulator import Fleet
+from edgegym.simulator import ArraySink, Fleet, NpzSink
 from edgegym.simulator.columns import FREE_RECORD, HOLDS, PLACE, SITE_BITS, SIZE, USED_LEAVES
 from edgegym.simulator.moves import IllegalMove
 from edgegym.world import preset
@@ -24,6 +24,27 @@ def fleet():
 def test_scenario(scenario):
     with pytest.raises(TypeError, match=r"scenario = .*: must be a Scenario"):
         Fleet(scenario)
+
+
+@pytest.mark.parametrize("records", ["requests.parquet", [], ArraySink])
+def test_records_are_a_sink(fleet, records):
+    with pytest.raises(TypeError, match=r"records = .*: must be a sink"):
+        Fleet(preset("toy"), records=records)
+    with pytest.raises(TypeError, match=r"records = .*: must be a sink"):
+        fleet.fork(records)
+
+
+@pytest.mark.parametrize("router", ["nearest", lambda candidates, parameters: 0])
+def test_a_router_of_the_users_own_is_a_user_router(router):
+    with pytest.raises(TypeError, match=r"router = .*: must be a UserRouter"):
+        Fleet(preset("toy"), router=router)
+
+
+def test_no_file_is_begun_for_a_fleet_that_cannot_be_made(tmp_path):
+    sink = NpzSink(tmp_path / "requests.npz")
+    with pytest.raises(ValueError, match="tier_wait_s: only used"):
+        Fleet(preset("toy"), tier_wait_s=[1.0], records=sink)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
