@@ -251,7 +251,8 @@ class Fleet:
         Parameters
         ----------
         state : FleetState
-            From :meth:`get_state`; it is copied. Its seed becomes the fleet's.
+            From :meth:`get_state`; it is copied. Its seed becomes the fleet's. Where records go
+            stays as it is.
 
         Raises
         ------
@@ -260,7 +261,7 @@ class Fleet:
             or its contents contradict the scenario; the fleet is unchanged.
         """
         check_state(self._world, self._state, state)
-        adopted = copy_state(state)
+        adopted = self._loop.with_own_log(copy_state(state))
         if int(adopted.seed[0]) != self.seed:
             self._stream = RequestStream(self._world, int(adopted.seed[0]))
         self._adopt(adopted)

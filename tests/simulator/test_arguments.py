@@ -141,3 +141,30 @@ def test_set_state_takes_a_busy_fleet_with_other_room():
     idle.set_state(busy.get_state())
     assert idle.advance(5.0) == busy.advance(5.0)
     assert np.isfinite(idle.state.now).all()
+
+
+def test_records_go_on_after_a_state_is_put_in():
+    scenario, sink = preset("toy"), ArraySink()
+    fleet, other = Fleet(scenario, 1, records=sink), Fleet(scenario, 1, full=True)
+    other.advance(20.0)
+    fleet.set_state(other.get_state())
+    made = fleet.advance(20.0).completed
+    assert sink.num_rows == made > 0
+    # And the other way round: there is nobody to take records.
+    other.set_state(fleet.get_state())
+    assert other.state.full.log.real.size == 0
+
+
+def test_windows_of_both_loops_do_not_add_up():
+    fast, full = (Fleet(preset("toy"), 1, full=full).advance(1.0) for full in (False, True))
+    with pytest.raises(ValueError, match="don't add up"):
+        _ = fast + full
+
+
+@pytest.mark.parametrize("family", [9, -1, "a", True])
+def test_families_are_given_by_index(family):
+    window = Fleet(preset("toy"), 1, full=True).advance(1.0)
+    with pytest.raises(ValueError, match="family = .*: must be"):
+        window.ttft_quantile_s(0.5, family)
+    with pytest.raises(ValueError, match="family = .*: must be"):
+        window.end_to_end_quantile_s(0.5, family)

@@ -200,7 +200,16 @@ def test_a_time_that_is_none_is_refused(until_s):
 def test_a_request_that_never_comes_is_not_waited_for(tmp_path):
     path = tmp_path / "trace.csv"
     path.write_text("arrival_s,type,input_tokens,output_tokens\n0,a,2048,8\n1,a,2048,8\n")
-    kinds = [{"name": "a", "path": None, "input_tokens": 2048, "output_tokens": 8, "family": "a", "share": 1.0}]
+    kinds = [
+        {
+            "name": "a",
+            "path": None,
+            "input_tokens": 2048,
+            "output_tokens": 8,
+            "family": "a",
+            "share": 1.0,
+        }
+    ]
     trace = {"kind": "trace", "path": str(path), "repeat": False}
     scenario = crowded(**{"request_types": kinds, "demand.modulations": [trace]})
     with pytest.raises(ValueError, match="request = 2: is not made by"):
