@@ -25,6 +25,7 @@ from edgegym.simulator.columns import (
     WAIT_TICKS,
 )
 from edgegym.simulator.fleet import checked_tier_wait
+from edgegym.simulator.full.counts import RESTORE_TICKS, STALL_TICKS
 from edgegym.simulator.loops import event_loop
 from edgegym.simulator.room import with_block_capacity
 from edgegym.simulator.state import (
@@ -290,9 +291,12 @@ class WindowBatch:
 
     @property
     def ttft_sum_s(self) -> Floats:
-        """Sums of TTFT over the first tokens: radio + wait + prefill."""
-        parts = self._counters[:, (RADIO_TICKS, WAIT_TICKS, PREFILL_TICKS)]
-        return parts.sum(axis=1) / TICKS_PER_S
+        """Sums of TTFT over the first tokens: the sums of its parts."""
+        parts = self._counters[:, (RADIO_TICKS, WAIT_TICKS, PREFILL_TICKS)].sum(axis=1)
+        full = self._state.full
+        if full is not None:
+            parts += full.counts.extra[self._rows][:, (STALL_TICKS, RESTORE_TICKS)].sum(axis=1)
+        return parts / TICKS_PER_S
 
     @property
     def goodput_tokens_sum(self) -> Ints:

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgegym.simulator.columns import NUM_REQUESTS
-from edgegym.simulator.fleet import Fleet, checked_number
+from edgegym.simulator.fleet import Fleet
 from edgegym.simulator.records import ArraySink, RecordTable
 from edgegym.simulator.state import Bools, Floats, Ints, allocate
 from edgegym.simulator.stream import USUAL_BLOCK_CAPACITY, RequestStream
 from edgegym.world.scenario import Scenario
+
+_MOST_REQUESTS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +125,10 @@ def replay_counterfactual(
     ValueError
         If there is no such request by ``until_s`` or no such node.
     """
-    arrival_s = _arrivals_s(scenario, seed, [checked_number("request", request, 0)], until_s)[0]
+    request, until_s = _index("request", request), _seconds("until_s", until_s)
     factual = _Factual(scenario, seed, tier_wait_s)
-    return factual.replays([request], [node], [arrival_s], [float(until_s)])[0]
+    arrival_s = _arrivals_s(scenario, seed, [request], until_s)[0]
+    return factual.replays([request], [node], [arrival_s], [until_s])[0]
 
 
 def replay_counterfactuals(
@@ -162,17 +165,31 @@ def replay_counterfactuals(
     ValueError
         If a request or node does not exist, or the horizon is not positive.
     """
-    if not 0.0 < horizon_s < math.inf:
-        raise ValueError(f"horizon_s = {horizon_s}: must be positive and finite")
-    numbers = [checked_number("request", request, 0) for request in requests]
+    horizon_s = _seconds("horizon_s", horizon_s)
+    numbers = [_index("request", request) for request in requests]
     if numbers != sorted(numbers) or len(numbers) != len(nodes):
         raise ValueError("requests: must be in ascending order, with a node for each")
     if not numbers:
         return []
+    factual = _Factual(scenario, seed, tier_wait_s)
     arrivals_s = _arrivals_s(scenario, seed, numbers, math.inf)
     until_s = [arrival_s + horizon_s for arrival_s in arrivals_s]
-    factual = _Factual(scenario, seed, tier_wait_s)
     return factual.replays(numbers, nodes, arrivals_s, until_s)
+
+
+def _index(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"{name} = {value!r}: must be an integer, at least 0")
+    if value >= _MOST_REQUESTS:
+        raise ValueError(f"{name} = {value}: must be below {_MOST_REQUESTS:g}")
+    return int(value)
+
+
+def _seconds(name: str, value: float) -> float:
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if not number or isinstance(value, bool) or not 0.0 < value < math.inf:
+        raise ValueError(f"{name} = {value!r}: must be positive and finite")
+    return float(value)
 
 
 def _arrivals_s(
@@ -181,6 +198,9 @@ def _arrivals_s(
     """Return when requests, in ascending order, are made."""
     world = scenario.compile()
     stream = RequestStream(world, seed)
+    if stream.replay is not None and not world.replay.repeats and len(world.flash) == 0:
+        # Nothing follows the trace.
+        until_s = min(until_s, world.replay.cycle_s * stream.replay.stretch)
     state, first = stream.fill(allocate(world, USUAL_BLOCK_CAPACITY), 0), 0
     found: list[float] = []
     while True:

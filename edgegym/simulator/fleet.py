@@ -55,7 +55,7 @@ class Fleet:
         If the seed is out of range, or ``tier_wait_s`` is missing, superfluous, or not ``[S]``
         non-negative finite numbers.
     TypeError
-        If the scenario is none.
+        If the scenario is none, ``records`` no sink, or ``router`` no UserRouter.
     """
 
     def __init__(
@@ -74,16 +74,19 @@ class Fleet:
         self._world: World = scenario.compile()
         seed = _checked_seed(seed)
         self._stream = RequestStream(self._world, seed)
-        self._records = records
+        self._records = _checked_sink(records)
         self._router = router
-        if records is not None:
-            records.begin(scenario)
+        if router is not None and not isinstance(router, UserRouter):
+            raise TypeError(f"router = {router!r}: must be a UserRouter around the rule")
         self._loop: EventLoop = event_loop(scenario, router, records is not None, full)
         state = self._loop.allocate(1)
         state.tier_wait_s[0] = checked_tier_wait(self._world, tier_wait_s)
         self._loop.begin(state, 0, seed)
         self._adopt(self._loop.fill(self._stream, state, 0))
         self._loop.resolve(self._lane)
+        # Last, so that no file is begun for a fleet that can't be made.
+        if records is not None:
+            records.begin(scenario)
 
     def _adopt(self, state: FleetState) -> None:
         """Make a state the fleet's own."""
@@ -248,7 +251,8 @@ class Fleet:
         Parameters
         ----------
         state : FleetState
-            From :meth:`get_state`; it is copied. Its seed becomes the fleet's.
+            From :meth:`get_state`; it is copied. Its seed becomes the fleet's. Where records go
+            stays as it is.
 
         Raises
         ------
@@ -257,7 +261,7 @@ class Fleet:
             or its contents contradict the scenario; the fleet is unchanged.
         """
         check_state(self._world, self._state, state)
-        adopted = copy_state(state)
+        adopted = self._loop.with_own_log(copy_state(state))
         if int(adopted.seed[0]) != self.seed:
             self._stream = RequestStream(self._world, int(adopted.seed[0]))
         self._adopt(adopted)
@@ -275,7 +279,7 @@ class Fleet:
         ValueError
             If records are asked for and this fleet has none.
         """
-        if records is not None:
+        if _checked_sink(records) is not None:
             if self._state.full is None or not self._state.full.log.real.size:
                 raise ValueError("records: the fleet that is forked must have records too")
             records.begin(self._scenario)
@@ -313,6 +317,14 @@ class Fleet:
         self._adopt(pickled["state"])
         self._loop.resolve(self._lane)
         self._stream = RequestStream(self._world, self.seed)
+
+
+def _checked_sink(records: RecordSink | None) -> RecordSink | None:
+    if records is not None and not isinstance(records, RecordSink):
+        raise TypeError(
+            f"records = {records!r}: must be a sink: an ArraySink, or sink_to(path) for a file"
+        )
+    return records
 
 
 def _checked_seed(seed: int) -> int:

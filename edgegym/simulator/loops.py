@@ -9,6 +9,7 @@ from edgegym.simulator.full.allocate import allocate_full, extra_events, num_sta
 from edgegym.simulator.full.build import begin_full, full_lane_of
 from edgegym.simulator.full.columns import FIRST_REQUEST
 from edgegym.simulator.full.link import with_more_flows
+from edgegym.simulator.full.log import allocate_log
 from edgegym.simulator.full.loop import ADVANCE, CHANGE_PROFILE, NEEDS_FLOWS, NEEDS_LEAVES, serve
 from edgegym.simulator.full.lru_data import with_more_leaves
 from edgegym.simulator.full.params import FullParams, full_params
@@ -62,6 +63,10 @@ class EventLoop(Protocol):
         """Return the state with more of what an advance said that it needs."""
         ...
 
+    def with_own_log(self, state: FleetState) -> FleetState:
+        """Return a state of another fleet with a log if these fleets have one, else without."""
+        ...
+
 
 class FastLoop:
     """The loop for plain worlds: few features, and nothing spent on the others.
@@ -102,6 +107,10 @@ class FastLoop:
     def with_more_room(self, state: FleetState, code: int) -> FleetState:
         """Return the state with room for more requests: nothing else runs out."""
         return with_more_records(state)
+
+    def with_own_log(self, state: FleetState) -> FleetState:
+        """Return the state itself: there are no logs."""
+        return state
 
 
 class FullLoop:
@@ -182,6 +191,15 @@ class FullLoop:
             return state._replace(full=full._replace(link=with_more_flows(full.link)))
         assert code == NEEDS_LEAVES
         return state._replace(full=full._replace(lru=with_more_leaves(full.lru)))
+
+    def with_own_log(self, state: FleetState) -> FleetState:
+        """Return a state of another fleet with a log if these fleets have one, else without.
+
+        Logs are empty between advances, so nothing is lost.
+        """
+        assert state.full is not None
+        records = state.record_time.shape[1] if self._logs else 0
+        return state._replace(full=state.full._replace(log=allocate_log(records)))
 
 
 def event_loop(

@@ -59,7 +59,12 @@ _NUMBERS: tuple[tuple[str, str, int, str], ...] = (
     ("output_tokens", "int64", log.LOG_OUTPUT_TOKENS, "length of the answer"),
     ("hit_tokens", "int64", log.LOG_HIT_TOKENS, "prompt tokens that were not computed anew"),
     ("fetched_bytes", "int64", log.LOG_FETCHED_BYTES, "state that was fetched for it"),
-    ("redispatches", "int32", log.LOG_REDISPATCHES, "times it was sent again after a failure"),
+    (
+        "redispatches",
+        "int32",
+        log.LOG_REDISPATCHES,
+        "times it was sent on: by a failed or closed station",
+    ),
 )
 _REALS: tuple[tuple[str, int, str], ...] = (
     ("arrival_s", log.LOG_ARRIVAL_S, "when it was made"),

@@ -129,6 +129,11 @@ class WindowStats(FullFigures):
         """Return the statistics of both windows together."""
         if not isinstance(other, WindowStats):
             return NotImplemented
+        if (len(self.hit_vertices) > 0) != (len(other.hit_vertices) > 0):
+            raise ValueError(
+                "windows of a fleet on the full event loop and of one on the fast loop don't add "
+                "up: the fast one counts less; make both with Fleet(..., full=True)"
+            )
         return WindowStats(
             self.ticks + other.ticks,
             self.counters + other.counters,
@@ -329,10 +334,10 @@ class WindowStats(FullFigures):
         Raises
         ------
         ValueError
-            If the quantile is outside [0, 1], or a family is given in the fast loop, which does
-            not tell them apart.
+            If the quantile is outside [0, 1], there is no such family, or one is given in the fast
+            loop, which does not tell them apart.
         """
         if family is None:
             return histogram_quantile_s(self.ttft_histogram, quantile)
         self._only_full("TTFT by family")
-        return histogram_quantile_s(self.family_ttft[family], quantile)
+        return histogram_quantile_s(self._of_family(self.family_ttft, family), quantile)

@@ -37,6 +37,11 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def _tag_of(item: Any) -> str:
+    """Return the name of the field that says which member of a union is meant."""
+    return item["ctx"]["discriminator"].strip("'")
+
+
 def scenario_error(error: ValidationError, document: Any) -> ScenarioError:
     """Turn pydantic's report into one message of ours.
 
@@ -61,6 +66,11 @@ def scenario_error(error: ValidationError, document: Any) -> ScenarioError:
             lines.append(f"{path}: unknown key; remove it or correct its spelling")
         elif kind == "missing":
             lines.append(f"{path}: missing, but required")
+        elif kind == "union_tag_not_found" and isinstance(item["input"], Mapping):
+            lines.append(f"{path}.{_tag_of(item)}: missing, but required")
+        elif kind == "union_tag_invalid":
+            known, tag = item["ctx"]["expected_tags"], item["ctx"]["tag"]
+            lines.append(f"{path}.{_tag_of(item)} = {tag!r}: must be one of {known}")
         elif kind == "value_error" and isinstance(item["input"], Mapping | list | tuple):
             # A rule between several fields names them itself, perhaps with the path.
             named = not path or rule.startswith((f"{path}.", f"{path} "))

@@ -1,7 +1,7 @@
 """Dotted overrides of a scenario document."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from edgegym.world.errors import ScenarioError
@@ -35,7 +35,9 @@ def _descend(here: Any, key: str, path: str) -> Any:
     raise ScenarioError(f"override '{path}': there is no '{key}' here (known: {known})")
 
 
-def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+def apply_overrides(
+    document: dict[str, Any], overrides: Mapping[str, Any], absent: Collection[str] = ()
+) -> dict[str, Any]:
     """Return a copy of a scenario document with the values at some dotted paths replaced.
 
     Parameters
@@ -46,6 +48,8 @@ def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> d
         Dotted path to new value. List items are addressed by ``name``, modulations by ``kind``.
         Setting one of two exclusive fields (such as ``nodes.count`` and ``nodes.density_per_km2``)
         removes the other; setting a ``kind`` or a hardware ``preset`` starts its whole block anew.
+    absent : collection of str
+        Blocks that the document may have but lacks, for a message that says so.
 
     Raises
     ------
@@ -64,6 +68,11 @@ def apply_overrides(document: dict[str, Any], overrides: Mapping[str, Any]) -> d
             raise ScenarioError(f"overrides: path {path!r} is not text, such as 'nodes.count'")
         *above, last = path.split(".")
         here: Any = changed
+        if above and above[0] in absent and above[0] not in changed:
+            raise ScenarioError(
+                f"override '{path}': the scenario has no '{above[0]}' yet; first give the block as "
+                f"a whole, {above[0]} = {{...}} with all that it requires"
+            )
         for key in above:
             here = _descend(here, key, path)
         if isinstance(here, list):

@@ -6,6 +6,8 @@ from pydantic import Field, model_validator
 
 from edgegym.world.block import Amount, Block, Count, CountOrZero, Duration, Quantity, Share
 
+_MOST_SLOTS = 1_000_000
+
 
 class NearestRouting(Block):
     """Each request goes to the nearest node."""
@@ -167,7 +169,7 @@ class Origin(Block):
     """Round trips that a new connection costs before the request."""
     new_connection_share: Share = 0.0
     """Share of requests that open a new connection."""
-    slots: Count
+    slots: Annotated[Count, Field(le=_MOST_SLOTS)]
     """Sequences that run at once."""
     prefill_linear_s: Quantity
     """Seconds per new token."""

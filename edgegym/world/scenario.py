@@ -354,7 +354,9 @@ class Scenario(Block):
         """
         if overrides == {}:
             return self
-        return Scenario(**apply_overrides(self.document(), overrides))
+        document = self.document()
+        absent = [name for name in Scenario.model_fields if name not in document]
+        return Scenario(**apply_overrides(document, overrides, absent))
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

@@ -277,7 +277,7 @@ def test_fleets_that_need_room(threads):
 
 
 def test_longer_stream_blocks_find_room(monkeypatch):
-    import edgegym.simulator.batch as module
+    import edgegym.simulator.loops as module
 
     monkeypatch.setattr(module, "USUAL_BLOCK_CAPACITY", 3900)
     scenario = preset("toy")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgegym.simulator import Fleet
+from edgegym.simulator import ArraySink, Fleet, NpzSink
 from edgegym.simulator.columns import FREE_RECORD, HOLDS, PLACE, SITE_BITS, SIZE, USED_LEAVES
 from edgegym.simulator.moves import IllegalMove
 from edgegym.world import preset
@@ -24,6 +24,27 @@ def fleet():
 def test_scenario(scenario):
     with pytest.raises(TypeError, match=r"scenario = .*: must be a Scenario"):
         Fleet(scenario)
+
+
+@pytest.mark.parametrize("records", ["requests.parquet", [], ArraySink])
+def test_records_are_a_sink(fleet, records):
+    with pytest.raises(TypeError, match=r"records = .*: must be a sink"):
+        Fleet(preset("toy"), records=records)
+    with pytest.raises(TypeError, match=r"records = .*: must be a sink"):
+        fleet.fork(records)
+
+
+@pytest.mark.parametrize("router", ["nearest", lambda candidates, parameters: 0])
+def test_a_router_of_the_users_own_is_a_user_router(router):
+    with pytest.raises(TypeError, match=r"router = .*: must be a UserRouter"):
+        Fleet(preset("toy"), router=router)
+
+
+def test_no_file_is_begun_for_a_fleet_that_cannot_be_made(tmp_path):
+    sink = NpzSink(tmp_path / "requests.npz")
+    with pytest.raises(ValueError, match="tier_wait_s: only used"):
+        Fleet(preset("toy"), tier_wait_s=[1.0], records=sink)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -120,3 +141,30 @@ def test_set_state_takes_a_busy_fleet_with_other_room():
     idle.set_state(busy.get_state())
     assert idle.advance(5.0) == busy.advance(5.0)
     assert np.isfinite(idle.state.now).all()
+
+
+def test_records_go_on_after_a_state_is_put_in():
+    scenario, sink = preset("toy"), ArraySink()
+    fleet, other = Fleet(scenario, 1, records=sink), Fleet(scenario, 1, full=True)
+    other.advance(20.0)
+    fleet.set_state(other.get_state())
+    made = fleet.advance(20.0).completed
+    assert sink.num_rows == made > 0
+    # And the other way round: there is nobody to take records.
+    other.set_state(fleet.get_state())
+    assert other.state.full.log.real.size == 0
+
+
+def test_windows_of_both_loops_do_not_add_up():
+    fast, full = (Fleet(preset("toy"), 1, full=full).advance(1.0) for full in (False, True))
+    with pytest.raises(ValueError, match="don't add up"):
+        _ = fast + full
+
+
+@pytest.mark.parametrize("family", [9, -1, "a", True])
+def test_families_are_given_by_index(family):
+    window = Fleet(preset("toy"), 1, full=True).advance(1.0)
+    with pytest.raises(ValueError, match="family = .*: must be"):
+        window.ttft_quantile_s(0.5, family)
+    with pytest.raises(ValueError, match="family = .*: must be"):
+        window.end_to_end_quantile_s(0.5, family)

@@ -187,3 +187,38 @@ def test_many_replays_are_in_order():
     with pytest.raises(ValueError, match="horizon_s = 0"):
         replay_counterfactuals(crowded(), 5, [3], [0], 0.0)
     assert replay_counterfactuals(crowded(), 5, [], [], 1.0) == []
+
+
+@pytest.mark.parametrize("until_s", ["60", None, math.nan, math.inf, 0.0, -1.0, True])
+def test_a_time_that_is_none_is_refused(until_s):
+    with pytest.raises(ValueError, match=r"until_s = .*: must be positive and finite"):
+        replay_counterfactual(crowded(), 5, 3, 0, until_s)
+    with pytest.raises(ValueError, match=r"horizon_s = .*: must be positive and finite"):
+        replay_counterfactuals(crowded(), 5, [3], [0], until_s)
+
+
+def test_a_request_that_never_comes_is_not_waited_for(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text("arrival_s,type,input_tokens,output_tokens\n0,a,2048,8\n1,a,2048,8\n")
+    kinds = [
+        {
+            "name": "a",
+            "path": None,
+            "input_tokens": 2048,
+            "output_tokens": 8,
+            "family": "a",
+            "share": 1.0,
+        }
+    ]
+    trace = {"kind": "trace", "path": str(path), "repeat": False}
+    scenario = crowded(**{"request_types": kinds, "demand.modulations": [trace]})
+    with pytest.raises(ValueError, match="request = 2: is not made by"):
+        replay_counterfactuals(scenario, 5, [2], [0], 60.0)
+    with pytest.raises(ValueError, match="request = 1000000000000: must be below"):
+        replay_counterfactuals(crowded(), 5, [10**12], [0], 60.0)
+
+
+@pytest.mark.parametrize(("scenario", "seed"), [(None, 5), (crowded(), -1), (crowded(), "a")])
+def test_the_world_is_checked_first(scenario, seed):
+    with pytest.raises((TypeError, ValueError), match=r"(scenario|seed) = .*: must be"):
+        replay_counterfactual(scenario, seed, 3, 0, 60.0)

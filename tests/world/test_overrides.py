@@ -81,6 +81,9 @@ def test_hardware_preset_replaces_the_hardware():
         ("radio.xi", -1, r"radio\.xi = -1"),
         ("", 1, r"unknown key"),
         ("demand.modulations.tide.period_s", 1, r"no 'tide' here"),
+        ("origin.slots", 3, r"'origin\.slots': the scenario has no 'origin' yet; first give"),
+        ("routing.kind", "x", r"routing\.kind = 'x': must be one of 'nearest', 'prefix_aware'"),
+        ("routing", {"margin": {}}, r"routing\.kind: missing, but required"),
     ],
 )
 def test_bad_overrides_are_refused_by_path(scenario, path, value, message):

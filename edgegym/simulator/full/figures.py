@@ -1,5 +1,7 @@
 """Figures of a window that only the full loop knows."""
 
+import numpy as np
+
 from edgegym.simulator.full import counts as full
 from edgegym.simulator.histogram import histogram_quantile_s, histogram_quantile_tokens
 from edgegym.simulator.state import TICKS_PER_S, Ints
@@ -130,6 +132,14 @@ class FullFigures:
         if not len(self.family_ttft):
             raise ValueError(f"this window has no {what}: the fast event loop does not keep them")
 
+    def _of_family(self, histograms: Ints, family: int) -> Ints:
+        """Return the histogram of a family."""
+        if isinstance(family, bool) or not isinstance(family, int | np.integer):
+            raise ValueError(f"family = {family!r}: must be the index of a family")
+        if not 0 <= family < len(histograms):
+            raise ValueError(f"family = {family}: must be one of 0..{len(histograms) - 1}")
+        return histograms[family]
+
     def end_to_end_quantile_s(self, quantile: float, family: int | None = None) -> float:
         """Return a quantile of the completed requests' time from arrival to last token.
 
@@ -152,7 +162,7 @@ class FullFigures:
         """
         self._only_full("end-to-end times")
         histograms = self.family_end_to_end
-        chosen = histograms.sum(axis=0) if family is None else histograms[family]
+        chosen = histograms.sum(axis=0) if family is None else self._of_family(histograms, family)
         return histogram_quantile_s(chosen, quantile)
 
     def hit_depth_quantile_tokens(self, quantile: float) -> float:

@@ -205,6 +205,8 @@ def routing_params(
     per_profile = routing.candidates_per_profile if isinstance(routing, CandidateRouting) else 2
     if user is not None:
         per_profile = user.candidates_per_profile
+    # There is no more than every node.
+    per_profile = min(per_profile, world.max_nodes)
     count = len(scenario.profiles)
     cache_aware = routing if isinstance(routing, CacheAwareRouting) else CacheAwareRouting()
     kv = routing if isinstance(routing, KvRouting) else KvRouting()

@@ -50,7 +50,8 @@ class UserRouter:
     TypeError
         If the rule is neither a function nor an address.
     ValueError
-        If a parameter is not finite, or the number of candidates is no positive integer.
+        If an address is not positive, a parameter no finite number, or the number of candidates no
+        positive integer.
     """
 
     def __init__(
@@ -61,9 +62,14 @@ class UserRouter:
     ) -> None:
         if isinstance(rule, bool) or not (callable(rule) or isinstance(rule, int)):
             raise TypeError(f"rule = {rule!r}: must be a function or the address of one")
-        self.parameters = np.array(parameters, dtype=np.float64).reshape(-1)
+        if isinstance(rule, int) and rule <= 0:
+            raise ValueError(f"rule = {rule}: is no address of a function")
+        try:
+            self.parameters = np.array(parameters, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            raise ValueError(f"parameters = {parameters!r}: must be a list of numbers") from None
         if not np.isfinite(self.parameters).all():
-            raise ValueError(f"parameters = {list(parameters)}: must be finite")
+            raise ValueError(f"parameters = {parameters!r}: must be finite")
         whole = isinstance(candidates_per_profile, int | np.integer)
         if not whole or isinstance(candidates_per_profile, bool) or candidates_per_profile < 1:
             raise ValueError(

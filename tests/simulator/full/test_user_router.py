@@ -133,6 +133,9 @@ def test_a_rule_survives_pickling():
     [
         (("least",), TypeError, "rule = 'least': must be a function or the address of one"),
         ((least_weighted, [np.nan]), ValueError, "must be finite"),
+        ((least_weighted, ["a"]), ValueError, r"parameters = \['a'\]: must be a list of numbers"),
+        ((least_weighted, None), ValueError, "parameters = None: must be finite"),
+        ((0,), ValueError, "rule = 0: is no address"),
         ((least_weighted, [], 0), ValueError, "candidates_per_profile = 0: must be an integer"),
         ((least_weighted, [], True), ValueError, "candidates_per_profile = True"),
         ((least_weighted, [], 1.5), ValueError, "candidates_per_profile = 1.5"),
