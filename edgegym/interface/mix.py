@@ -174,10 +174,14 @@ def _transported(
 ) -> list[tuple[int, int]]:
     """Return the cheapest moves of nodes ``0 … n - 1`` towards as many nodes of each profile."""
     # Nodes that hold the same and may hold the same are interchangeable.
-    alike = np.concatenate((held[:, None], may_hold), axis=1)
-    kinds, kind, supply = np.unique(alike, axis=0, return_inverse=True, return_counts=True)
+    alike: dict[bytes, list[int]] = {}
+    for i, row in enumerate(np.concatenate((held[:, None], may_hold), axis=1)):
+        alike.setdefault(row.tobytes(), []).append(i)
+    groups = list(alike.values())
+    supply = np.array([len(group) for group in groups])
+    first = [group[0] for group in groups]
     sinks = np.flatnonzero(target)
-    before, allowed = kinds[:, 0], kinds[:, 1 + sinks] > 0
+    before, allowed = held[first], may_hold[first][:, sinks]
     # In the largest unit that keeps them whole, so that sums stay small.
     unit = max(int(np.gcd.reduce(move_bytes, axis=None)), 1)
     cost = move_bytes[before][:, sinks] // unit
@@ -186,7 +190,7 @@ def _transported(
     carried = cheapest_transport(supply, target[sinks], cost)
     moves: list[tuple[int, int]] = []
     for k, row in enumerate(carried):
-        members = iter(np.flatnonzero(kind.ravel() == k).tolist())
+        members = iter(groups[k])
         for column in np.flatnonzero(row):
             profile = int(sinks[column])
             if allowed[k, column] and profile != before[k]:
