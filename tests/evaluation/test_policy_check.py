@@ -12,7 +12,7 @@ from edgegym.world import preset
 
 TOY = preset("toy")
 NO_OP = 6
-RULES = "action legality inputs randomness determinism reset batch speed".split()
+RULES = ["action", "legality", "inputs", "randomness", "determinism", "reset", "batch", "speed"]
 
 
 class Plain:
@@ -141,7 +141,8 @@ class Forgetful(Plain):
 @pytest.mark.parametrize("policy", [Plain(), Forgetful(), RandomPolicy(TOY), "analytic_local"])
 def test_good_policies_pass(policy):
     report = check_policy(policy, TOY, epochs=5)
-    assert report.ok and not report.advice
+    assert report.ok
+    assert not report.advice
     assert [finding.rule for finding in report.findings] == RULES
 
 

@@ -81,7 +81,8 @@ def test_the_model_knows_the_class_of_each_node():
     scenario = preset("mixed-fleet")
     state = Fleet(scenario, seed=0).state
     gains = FluidModel(scenario, 60.0).gains(state, np.ones((25, len(scenario.family_names))))
-    assert np.isfinite(gains.moved).all() and np.isfinite(gains.moving).all()
+    assert np.isfinite(gains.moved).all()
+    assert np.isfinite(gains.moving).all()
     gpus = state.slots[0].max(axis=1) > 0
     assert (gains.moved[~gpus] == 0.0).all()
     assert (gains.moved[gpus] != 0.0).any()

@@ -98,9 +98,10 @@ def component_kind(fleet: FullLane, component: int) -> int:
 @helper
 def next_toggle_s(fleet: FullLane, component: int) -> float:
     """Return how long a component stays as it is until its next random failure or recovery."""
-    kind, params = component_kind(fleet, component), fleet.fault_params
+    kind: int = component_kind(fleet, component)
+    params = fleet.fault_params
     toggles = fleet.faults.num[component, TOGGLES]
-    mean_s: float = params.mean_up_s[kind] if toggles % 2 == 0 else params.mean_down_s[kind]
+    mean_s = params.mean_up_s[kind] if toggles % 2 == 0 else params.mean_down_s[kind]
     # uniform_of gives less than 1, so the logarithm is finite.
     return -mean_s * math.log1p(-uniform_of(fleet.scalars[FAULTS_KEY], component, toggles))
 

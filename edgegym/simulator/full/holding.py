@@ -25,8 +25,8 @@ def local_hit(fleet: FullLane, station: int, record: int) -> tuple[int, int]:
     The last token is always computed. ``NOT_SERVED`` tokens where the station can't serve it.
     """
     num = fleet.desk.tasks.num
-    request_type = fleet.core.records.info[record, TYPE]
-    depth: int = fleet.holdings.path_length[request_type]
+    request_type: int = fleet.core.records.info[record, TYPE]
+    depth = fleet.holdings.path_length[request_type]
     if station == fleet.desk.origin:
         draw = uniform_of(fleet.scalars[ORIGIN_KEY], num[record, REQUEST], DRAW_OF_REPLICA)
         if draw >= fleet.origin.affinity:
@@ -35,7 +35,7 @@ def local_hit(fleet: FullLane, station: int, record: int) -> tuple[int, int]:
     elif fleet.life.lru:
         hit, depth = lru_hit_tokens(fleet.lru_params, fleet.lru, station, request_type)
     else:
-        row = fleet.core.nodes.work[station, HOLDS]
+        row: int = fleet.core.nodes.work[station, HOLDS]
         hit = fleet.holdings.hit_tokens[row, request_type]
         depth = fleet.holdings.hit_depth[row, request_type]
     return int(min(hit, num[record, INPUT_TOKENS] - 1.0)), depth
@@ -45,14 +45,14 @@ def local_hit(fleet: FullLane, station: int, record: int) -> tuple[int, int]:
 def _decode_seconds(fleet: FullLane, station: int, record: int) -> float:
     """Return the decode time of a request, before its mark."""
     output = float(fleet.desk.tasks.num[record, OUTPUT_TOKENS])
-    node_class = fleet.core.nodes.work[station, NODE_CLASS]
+    node_class: int = fleet.core.nodes.work[station, NODE_CLASS]
     if station == fleet.desk.origin:
         return max(output - 1.0, 0.0) * fleet.origin.tpot_s
     if fleet.life.service_kind == TOKENS:
         active = min(fleet.core.nodes.work[station, IN_SLOTS], fleet.life.most_active)
         return decode_seconds(fleet.life.token_s, node_class, active, output)
-    request_type = fleet.core.records.info[record, TYPE]
-    decode_s: float = fleet.life.occupancy_s[node_class, request_type]
+    request_type: int = fleet.core.records.info[record, TYPE]
+    decode_s = fleet.life.occupancy_s[node_class, request_type]
     usual = fleet.core.types.output_tokens[request_type]
     if output != usual and fleet.life.by_tokens[node_class]:
         decode_s *= output / usual
