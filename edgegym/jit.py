@@ -5,6 +5,7 @@ lives elsewhere goes unnoticed and the old machine code runs. So every kernel is
 named after a hash of all sources that hold kernels: an edit in any of them starts a fresh folder.
 """
 
+import gc
 import hashlib
 import os
 import shutil
@@ -105,12 +106,18 @@ def cache_folder() -> Path:
 
 
 class _Announcer(event.Listener):
-    """Says on standard error, once per process, why the first call takes long."""
+    """Says on standard error, once per process, why the first call takes long.
+
+    Meanwhile garbage is collected less often: Numba keeps most of the millions of objects that it
+    makes, and to look at them again and again takes a tenth of the time.
+    """
 
     _PATIENCE_S = 1.0
+    _OBJECTS = 50_000  # made between two collections
 
     def __init__(self) -> None:
         self._depth = 0
+        self._usual_objects = 0
         self._timer: Timer | None = None
         self._announced = False
 
@@ -124,6 +131,10 @@ class _Announcer(event.Listener):
     def on_start(self, event: event.Event) -> None:
         """Take note of a compilation that starts, perhaps inside another."""
         self._depth += 1
+        if self._depth == 1:
+            self._usual_objects, *later = gc.get_threshold()
+            if self._usual_objects > 0:  # else nothing is collected
+                gc.set_threshold(max(self._usual_objects, self._OBJECTS), *later)
         function = event.data["dispatcher"].py_func if event.data else None
         ours = getattr(function, "__module__", "").startswith("edgegym.")
         if ours and self._timer is None and not self._announced:
@@ -135,6 +146,8 @@ class _Announcer(event.Listener):
         """Take note of a compilation that ends."""
         del event
         self._depth -= 1
+        if self._depth == 0:
+            gc.set_threshold(self._usual_objects, *gc.get_threshold()[1:])
         if self._depth == 0 and self._timer is not None:
             self._timer.cancel()
             self._timer = None

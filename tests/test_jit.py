@@ -1,10 +1,12 @@
 """Where compiled kernels are kept, and what the user is told meanwhile."""
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from numba.core import event
 
 import edgegym.jit as jit
 
@@ -82,3 +84,20 @@ def test_only_our_own_compilation_is_announced(module: str, announced: bool) -> 
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert ("edgegym: compiling" in run.stderr) is announced
+
+
+def test_garbage_is_collected_as_before_once_a_compilation_is_over() -> None:
+    begun = event.Event("numba:compile", event.EventStatus.START)
+    ended = event.Event("numba:compile", event.EventStatus.END)
+    announcer = jit._Announcer()
+    usual = gc.get_threshold()
+    try:
+        gc.set_threshold(500, 7, 8)
+        announcer.on_start(begun)
+        announcer.on_start(begun)
+        announcer.on_end(ended)
+        assert gc.get_threshold() == (announcer._OBJECTS, 7, 8)
+        announcer.on_end(ended)
+        assert gc.get_threshold() == (500, 7, 8)
+    finally:
+        gc.set_threshold(*usual)

@@ -33,11 +33,15 @@ _NEEDLESS = (
 
 
 class _Translation(JITCodeLibrary):
-    """A function that is neither linked nor optimised nor assembled, for callers that will be."""
+    """A function that is neither linked nor assembled, for callers that will be."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Optimise nothing: the caller's turn comes."""
+        """Tidy the function itself, so that its callers take over less."""
         ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                manager, builder = self._codegen._function_pass_manager()
+                manager.run(function, builder)
 
     def finalize(self) -> None:
         """Let callers link the library, and no machine see it."""
@@ -62,7 +66,7 @@ class _Translation(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _PartLowering(NativeLowering):
-    """Lowering to a library that is neither optimised nor assembled."""
+    """Lowering to a library that is neither linked nor assembled."""
 
     _name = "edgegym_part_lowering"
 

@@ -16,6 +16,10 @@ from tests.simulator.full.stations import NONE, SMALL, Stations
 pytestmark = pytest.mark.twin
 
 
+COMPARES = {"kind": "lmetric"}
+"""A rule that compares candidates: only those look at tokens."""
+
+
 def tokens(stations: Stations) -> list[int]:
     """Return tokens on their way to node 3, there, and as reported."""
     sums = stations.routing.state.station_sums[3]
@@ -23,7 +27,7 @@ def tokens(stations: Stations) -> list[int]:
 
 
 def test_tokens_live():
-    stations = Stations(live=True, predicts=True)
+    stations = Stations(routing=COMPARES, live=True, predicts=True)
     stations.note_sent(3, 100)
     stations.note_sent(3, 20)
     stations.note_sent(3, 7)
@@ -35,8 +39,16 @@ def test_tokens_live():
     assert tokens(stations) == [20, 0, 20]
 
 
+def test_tokens_that_no_rule_looks_at():
+    stations = Stations(live=True, predicts=True)
+    stations.note_sent(3, 100)
+    stations.note_landed(3, 100)
+    stations.publish_tokens()
+    assert tokens(stations) == [0, 0, 0]
+
+
 def test_tokens_by_reports():
-    stations = Stations(live=False, predicts=False)
+    stations = Stations(routing=COMPARES, live=False, predicts=False)
     stations.note_sent(3, 100)
     stations.note_sent(3, 20)
     stations.note_landed(3, 100)
@@ -48,7 +60,7 @@ def test_tokens_by_reports():
 
 
 def test_tokens_by_reports_with_what_was_sent_since():
-    stations = Stations(live=False, predicts=True)
+    stations = Stations(routing=COMPARES, live=False, predicts=True)
     stations.note_sent(3, 100)
     stations.note_sent(3, 20)
     stations.note_landed(3, 100)
