@@ -164,7 +164,7 @@ def test_windows_of_both_loops_do_not_add_up():
 @pytest.mark.parametrize("family", [9, -1, "a", True])
 def test_families_are_given_by_index(family):
     window = Fleet(preset("toy"), 1, full=True).advance(1.0)
-    with pytest.raises(ValueError, match="family = .*: must be"):
+    with pytest.raises(ValueError, match=r"family = .*: must be"):
         window.ttft_quantile_s(0.5, family)
-    with pytest.raises(ValueError, match="family = .*: must be"):
+    with pytest.raises(ValueError, match=r"family = .*: must be"):
         window.end_to_end_quantile_s(0.5, family)
