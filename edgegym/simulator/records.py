@@ -63,7 +63,7 @@ _NUMBERS: tuple[tuple[str, str, int, str], ...] = (
         "redispatches",
         "int32",
         log.LOG_REDISPATCHES,
-        "times it was sent on: by a failed or closed station",
+        "times a failed or closed station sent it on",
     ),
 )
 _REALS: tuple[tuple[str, int, str], ...] = (

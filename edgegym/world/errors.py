@@ -37,9 +37,14 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def _context(item: Any) -> dict[str, Any]:
+    """Return the numbers and names in a message of pydantic."""
+    return item["ctx"]
+
+
 def _tag_of(item: Any) -> str:
     """Return the name of the field that says which member of a union is meant."""
-    return item["ctx"]["discriminator"].strip("'")
+    return _context(item)["discriminator"].strip("'")
 
 
 def scenario_error(error: ValidationError, document: Any) -> ScenarioError:
@@ -69,7 +74,7 @@ def scenario_error(error: ValidationError, document: Any) -> ScenarioError:
         elif kind == "union_tag_not_found" and isinstance(item["input"], Mapping):
             lines.append(f"{path}.{_tag_of(item)}: missing, but required")
         elif kind == "union_tag_invalid":
-            known, tag = item["ctx"]["expected_tags"], item["ctx"]["tag"]
+            known, tag = _context(item)["expected_tags"], _context(item)["tag"]
             lines.append(f"{path}.{_tag_of(item)} = {tag!r}: must be one of {known}")
         elif kind == "value_error" and isinstance(item["input"], Mapping | list | tuple):
             # A rule between several fields names them itself, perhaps with the path.
