@@ -98,7 +98,7 @@ def check_policy(
     except _BadAction as error:
         found.add("action", str(error), "")
         return found.report(subject).checked()
-    found.add("action", None, f"whole numbers within 0 … {env.action_space.n - 1}")
+    found.add("action", None, f"whole numbers within 0 … {env.actions.size - 1}")
     _check_legality(found, traces, masked=_is_masked(decider))
     _check_inputs(found, traces)
     changed = [name for name, state in _global_randomness().items() if before.get(name) != state]
@@ -173,7 +173,7 @@ def _steps(env: "PlacementEnv", decider: Decider, seed: int, epochs: int) -> _Tr
 def _whole(action: Any, env: "PlacementEnv") -> int:
     """Return an action as a number, or say why it is none."""
     array = np.asarray(action)
-    most = int(env.action_space.n) - 1
+    most = env.actions.size - 1
     if array.shape != ():
         raise _BadAction(
             f"{action!r} has shape {array.shape}: return a single number for a single observation"

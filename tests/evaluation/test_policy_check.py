@@ -12,7 +12,7 @@ from edgegym.world import preset
 
 TOY = preset("toy")
 NO_OP = 6
-RULES = "action legality inputs randomness determinism reset batch speed".split()
+RULES = ["action", "legality", "inputs", "randomness", "determinism", "reset", "batch", "speed"]
 
 
 class Plain:
@@ -37,12 +37,11 @@ class Plain:
         return np.full(len(rows), NO_OP)
 
 
-class Unmasked(Plain):
-    def predict(self, observation, state=None, episode_start=None, deterministic=True):
-        return super().predict(observation, state, episode_start)
+class Unmasked:
+    """Knows no masks."""
 
-    def act(self, rows, count, masks):
-        return np.zeros(len(rows), dtype=np.int64)
+    def predict(self, observation, state=None, episode_start=None, deterministic=True):
+        return np.zeros(observation.shape[:-1], dtype=np.int64), state
 
 
 class Fractional(Plain):
@@ -141,7 +140,8 @@ class Forgetful(Plain):
 @pytest.mark.parametrize("policy", [Plain(), Forgetful(), RandomPolicy(TOY), "analytic_local"])
 def test_good_policies_pass(policy):
     report = check_policy(policy, TOY, epochs=5)
-    assert report.ok and not report.advice
+    assert report.ok
+    assert not report.advice
     assert [finding.rule for finding in report.findings] == RULES
 
 

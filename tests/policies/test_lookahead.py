@@ -8,6 +8,7 @@ import pytest
 
 from edgegym.envs.placement import PlacementEnv
 from edgegym.policies import make_policy
+from edgegym.policies.bound import BoundPolicy
 from edgegym.policies.fluid import FluidModel, MoveGains
 from edgegym.policies.lookahead import GreedyLookaheadPolicy, LookaheadSettings, MoveScores
 from edgegym.simulator import Fleet
@@ -87,7 +88,8 @@ def test_the_model_knows_the_class_of_each_node():
     assert state.full is not None
     state.full.node_class[0, :25] = write_nodes(world, state, 0, 0).node_class
     gains = FluidModel(scenario, 60.0).gains(state, np.ones((25, len(scenario.family_names))))
-    assert np.isfinite(gains.moved).all() and np.isfinite(gains.moving).all()
+    assert np.isfinite(gains.moved).all()
+    assert np.isfinite(gains.moving).all()
     gpus = state.slots[0].max(axis=1) > 0
     assert (gains.moved[~gpus] == 0.0).all()
     assert (gains.moved[gpus] != 0.0).any()
@@ -104,6 +106,7 @@ def test_nobody_up_gains_nothing():
 @pytest.mark.parametrize("name", ["greedy_lookahead", "clairvoyant"])
 def test_a_bound_policy_says_what_it_is_missing(name):
     policy = make_policy(name, TOY)
+    assert isinstance(policy, BoundPolicy)
     env = gym.make("edgegym:EdgeGym/Placement-v0", scenario="toy")
     observation, _ = env.reset(seed=0)
     with pytest.raises(ValueError, match=r"call policy\.bind\(env\) first"):
