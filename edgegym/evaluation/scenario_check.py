@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PLAYED = ("static", "analytic_local", "clairvoyant")
 _NEAR_CRITICAL = 0.9
+_NEARLY_ALL = 0.9
 
 
 def check_scenario(
@@ -216,7 +217,7 @@ def _check_room(found: Findings, table: "ResultTable", least_room: float) -> Non
     if room < least_room:
         wrong = f"only {room:.3f} of coverage between doing nothing and the best ({shown}): " + (
             "nearly all is served in time anyway; raise the load or tighten the target"
-            if coverage["static"] > 1.0 - 2.0 * least_room
+            if coverage["static"] > _NEARLY_ALL
             else "nothing helps; lower the load, loosen the target, or raise the budget"
         )
     found.add("room", wrong, f"{room:.3f} of coverage ({shown})")

@@ -78,7 +78,9 @@ def dense(case: Small, rounds: int = 60) -> tuple[float, float]:
     count = len(nodes.row)
     radio_s = np.empty((len(rate), count))
     np.put_along_axis(radio_s, cells.near, cells.radio_s, axis=1)
-    waits = np.zeros(count)
+    waits, arrived, load = np.zeros((3, count))
+    flows: list[tuple[int, int, int, float]] = []
+    queues: list[tuple[float, float, float]] = []
     for turn in range(rounds):
         arrived, load, flows = np.zeros(count), np.zeros(count), []
         for c, q in np.ndindex(rate.shape):
@@ -144,7 +146,7 @@ def test_a_gain_is_what_solving_again_finds(load, share):
         found += (gains(case, moves)[1] / case.rate.sum()).tolist()
         before = dense(case)
         for i, row, slots in moves:
-            held = FluidNodes(*(array.copy() for array in case.nodes))
+            held = case.nodes._replace(row=case.nodes.row.copy(), slots=case.nodes.slots.copy())
             held.row[i], held.slots[i] = row, slots
             after = dense(case._replace(nodes=held))
             truth.append((after[0] - before[0] - (after[1] - before[1])) / case.rate.sum())

@@ -1,6 +1,7 @@
 """What the site computes from the code is what the code says, and its pages hang together."""
 
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -190,6 +191,29 @@ def test_results_come_from_committed_files_only(tmp_path):
     assert analytic[2] == "reference"
     assert analytic[3] == f"{played.table[1].mean_ttft_s:.2f} s"
     assert analytic[5] == f"{played.table[1].bytes_moved / 1e9:.0f} GB"
+
+
+@pytest.mark.parametrize("file", sorted(results.RESULTS.glob("*.json")), ids=lambda f: f.stem)
+def test_committed_results_are_of_the_preset_and_stand_on_its_page(file):
+    document = json.loads(file.read_text(encoding="utf-8"))
+    scenario = edgegym.preset(file.stem)
+    epochs = document["scenario"]["control"]["horizon_epochs"]
+    played = scenario.with_overrides({"control.horizon_epochs": epochs})
+    assert edgegym.Scenario.from_document(document["scenario"]) == played
+    seeds = document["seeds"]
+    assert tuple(seeds) == scenario.evaluation_seeds[: len(seeds)]
+    command = results.compare_command(document)
+    assert (f" --seeds {len(seeds)}" in command) == (len(seeds) < len(scenario.evaluation_seeds))
+    assert ("control.horizon_epochs" in command) == (played != scenario)
+    page = scenarios.scenario_page(file.stem, None, results.RESULTS)
+    assert f"`{command}`" in page
+    overview = {cells[0]: cells[1:] for cells in rows(results.coverage_overview())}
+    shown = overview[f"[{file.stem}]({file.stem}.md#results)"]
+    for row in document["policies"]:
+        assert f"{row['coverage']:.3f}" in shown
+        assert row["policy"] in policies()
+    coverage = {row["policy"]: row["coverage"] for row in document["policies"]}
+    assert coverage["clairvoyant"] >= coverage["analytic_local"] - 1e-9
 
 
 def test_the_demo_table_is_the_readmes():

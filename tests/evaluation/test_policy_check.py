@@ -37,12 +37,11 @@ class Plain:
         return np.full(len(rows), NO_OP)
 
 
-class Unmasked(Plain):
-    def predict(self, observation, state=None, episode_start=None, deterministic=True):
-        return super().predict(observation, state, episode_start)
+class Unmasked:
+    """Knows no masks."""
 
-    def act(self, rows, count, masks):
-        return np.zeros(len(rows), dtype=np.int64)
+    def predict(self, observation, state=None, episode_start=None, deterministic=True):
+        return np.zeros(observation.shape[:-1], dtype=np.int64), state
 
 
 class Fractional(Plain):

@@ -45,7 +45,11 @@ def test_a_budget_that_pays_no_move():
 
 
 def test_caches_that_nobody_can_place():
-    failing({"cache": {"kind": "lru", "budget_bytes": 2**30}}, "moves", "a policy can only watch")
+    failing(
+        {"cache": {"kind": "lru", "budget_bytes": 2**30}},
+        "moves",
+        "a placement policy can only watch",
+    )
 
 
 def test_nothing_to_gain():

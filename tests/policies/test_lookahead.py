@@ -8,9 +8,12 @@ import pytest
 
 from edgegym.envs.placement import PlacementEnv
 from edgegym.policies import make_policy
+from edgegym.policies.bound import BoundPolicy
 from edgegym.policies.fluid import FluidModel, MoveGains
 from edgegym.policies.lookahead import GreedyLookaheadPolicy, LookaheadSettings, MoveScores
 from edgegym.simulator import Fleet
+from edgegym.simulator.loops import event_loop
+from edgegym.simulator.topology import write_nodes
 from edgegym.world import preset
 from tests.policies.test_episodes import play
 
@@ -59,15 +62,16 @@ def test_all_demand_comes_from_the_cells_nearest_to_its_node(down):
     state = Fleet(URBAN, seed=2).state
     state.up[0, list(down)] = False
     cells, spread = FluidModel(URBAN, 60.0)._cells_of(state)
-    assert spread.shape == (400, 25)
+    side = round(4.0 * np.sqrt(25 - len(down)))
+    assert spread.shape == (side**2, 25)
     np.testing.assert_allclose(spread.sum(axis=0), state.up[0], rtol=1e-12)
-    x = np.tile((np.arange(20) + 0.5) * 0.25, 20)
-    y = np.repeat((np.arange(20) + 0.5) * 0.25, 20)
+    middles = (np.arange(side) + 0.5) * 5.0 / side
+    x, y = np.tile(middles, side), np.repeat(middles, side)
     away = [np.abs(at[:, None] - node[0]) for at, node in ((x, state.node_x), (y, state.node_y))]
     away_km = np.hypot(*(np.minimum(d, 5.0 - d) for d in away))
     away_km[:, list(down)] = np.inf
     owner = away_km.argmin(axis=1)
-    assert (spread[np.arange(400), owner] > 0.0).all()
+    assert (spread[np.arange(side**2), owner] > 0.0).all()
     np.testing.assert_array_equal(cells.near[:, 0], owner)
     expected_s = URBAN.radio.xi * np.sort(away_km, axis=1)[:, :12] ** URBAN.radio.alpha
     np.testing.assert_allclose(cells.radio_s, expected_s)
@@ -79,7 +83,10 @@ def test_all_demand_comes_from_the_cells_nearest_to_its_node(down):
 
 def test_the_model_knows_the_class_of_each_node():
     scenario = preset("mixed-fleet")
-    state = Fleet(scenario, seed=0).state
+    world = scenario.compile()
+    state = event_loop(scenario, None, False, False).allocate(1)
+    assert state.full is not None
+    state.full.node_class[0, :25] = write_nodes(world, state, 0, 0).node_class
     gains = FluidModel(scenario, 60.0).gains(state, np.ones((25, len(scenario.family_names))))
     assert np.isfinite(gains.moved).all()
     assert np.isfinite(gains.moving).all()
@@ -99,6 +106,7 @@ def test_nobody_up_gains_nothing():
 @pytest.mark.parametrize("name", ["greedy_lookahead", "clairvoyant"])
 def test_a_bound_policy_says_what_it_is_missing(name):
     policy = make_policy(name, TOY)
+    assert isinstance(policy, BoundPolicy)
     env = gym.make("edgegym:EdgeGym/Placement-v0", scenario="toy")
     observation, _ = env.reset(seed=0)
     with pytest.raises(ValueError, match=r"call policy\.bind\(env\) first"):

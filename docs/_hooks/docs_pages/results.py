@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import edgegym
 from docs_pages.markdown import code, table
 
 ROOT = Path(__file__).parents[3]
@@ -51,14 +52,52 @@ def comparison_table(document: dict[str, Any]) -> str:
         "p90 TTFT",
         "moved per episode",
     )
-    name = document["scenario"]["name"]
-    names = " ".join(row["policy"] for row in document["policies"])
+    if scored := any(row["normalised_score"] is not None for row in document["policies"]):
+        head = (*head, "score")
+        rows = [
+            (*cells, _shown(row["normalised_score"], "{:.2f}"))
+            for cells, row in zip(rows, document["policies"], strict=True)
+        ]
     return (
         f"{len(seeds)} evaluation seeds ({seeds[0]} … {seeds[-1]}), {card['episode']}. "
         f"Coverage: {card['target']}.\n\n"
         + table(head, rows)
-        + f"\n`edgegym compare --scenario {name} --policy {names}` plays this again.\n"
+        + ("\nScore: 0 is `static`, 1 is `clairvoyant`.\n" if scored else "")
+        + f"\n`{compare_command(document)}` plays this again.\n"
     )
+
+
+def compare_command(document: dict[str, Any]) -> str:
+    """Return the command that plays a comparison of a preset again."""
+    scenario, seeds = document["scenario"], document["seeds"]
+    names = " ".join(row["policy"] for row in document["policies"])
+    command = f"edgegym compare --scenario {scenario['name']} --policy {names}"
+    preset = edgegym.preset(scenario["name"])
+    if len(seeds) < len(preset.evaluation_seeds):
+        command += f" --seeds {len(seeds)}"
+    epochs = scenario["control"]["horizon_epochs"]
+    if epochs != preset.control.horizon_epochs:
+        command += f" --set control.horizon_epochs={epochs}"
+    return command
+
+
+def coverage_overview(folder: Path = RESULTS) -> str:
+    """Return the coverage of every policy in every preset that has results."""
+    documents = [
+        json.loads(file.read_text(encoding="utf-8"))
+        for name in edgegym.presets()
+        if (file := folder / f"{name}.json").is_file()
+    ]
+    if not documents:
+        return ""
+    names = list(dict.fromkeys(row["policy"] for d in documents for row in d["policies"]))
+    rows = []
+    for document in documents:
+        name = document["scenario"]["name"]
+        coverage = {row["policy"]: row["coverage"] for row in document["policies"]}
+        shown = (_shown(coverage.get(policy), "{:.3f}") for policy in names)
+        rows.append((f"[{name}]({name}.md#results)", *shown))
+    return table(("preset", *map(code, names)), rows)
 
 
 def _difference(row: dict[str, Any], reference: str) -> str:
