@@ -279,7 +279,8 @@ class Fleet:
         ValueError
             If records are asked for and this fleet has none.
         """
-        if _checked_sink(records) is not None:
+        records = _checked_sink(records)
+        if records is not None:
             if self._state.full is None or not self._state.full.log.real.size:
                 raise ValueError("records: the fleet that is forked must have records too")
             records.begin(self._scenario)

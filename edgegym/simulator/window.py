@@ -316,6 +316,20 @@ class WindowStats(FullFigures):
         """GPU-seconds of prefill per second, ``[N]``: above 1 a real GPU could not have kept up."""
         return self.prefill_ticks / max(self.ticks, 1)
 
+    @property
+    def utilization_deviation(self) -> float:
+        """Standard deviation of ``utilization`` between the nodes that had slots; NaN without."""
+        return self._deviation(self.utilization)
+
+    @property
+    def prefill_utilization_deviation(self) -> float:
+        """The same of ``prefill_utilization``."""
+        return self._deviation(self.prefill_utilization)
+
+    def _deviation(self, figures: Floats) -> float:
+        served = self.capacity_ticks > 0
+        return float(figures[served].std()) if served.any() else float("nan")
+
     def ttft_quantile_s(self, quantile: float, family: int | None = None) -> float:
         """Return a TTFT quantile of the first tokens.
 

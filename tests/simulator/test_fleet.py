@@ -191,3 +191,16 @@ def test_runs_are_the_same_in_another_process():
         f"{fleet.state.node_x.tobytes().hex()}"
     )
     assert run.stdout.strip() == expected
+
+
+def test_dispersion_of_utilisations_leaves_padding_out():
+    world = scenario(nodes={"density_per_km2": 0.04, "max_count": 12})
+    fleet = Fleet(world, seed=2)
+    window = fleet.advance(20.0)
+    count = int(fleet.state.node_count[0])
+    assert 2 <= count < 12
+    for name in ("utilization", "prefill_utilization"):
+        expected = np.std(getattr(window, name)[:count])
+        assert getattr(window, f"{name}_deviation") == pytest.approx(expected, rel=1e-12)
+        assert expected > 0.0
+    assert math.isnan(fleet.advance(0.0).utilization_deviation)
