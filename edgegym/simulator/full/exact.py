@@ -63,7 +63,7 @@ def _look_plainly(routing: Routing, ask: Ask, found: Found, begin: int, end: int
         squared = squared_km2(area, place, ask.x_km, ask.y_km)
         bits = int(np.float64(area.sites[place, SITE_BITS]).view(np.int64))
         here, row = bits & NODE_MASK, bits >> HOLDS_SHIFT
-        hit = min(stock.hit_tokens[row, ask.type], ask.input_tokens)
+        hit = min(stock.hit_tokens[row, ask.type], ask.input_tokens - 1.0)
         prefill_s = prefill_seconds(stock.coefficients, stock.row_class[row], ask.input_tokens, hit)
         radio_s, wait_s = radio_s_of(routing, ask, squared), area.sites[place, SITE_WAIT_S]
         value = score(kind, radio_s, prefill_s, wait_s) if hit >= 0.0 else np.inf

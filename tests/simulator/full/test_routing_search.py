@@ -147,6 +147,32 @@ def test_exact_search_is_brute_force(
     seed=st.integers(0, 2**32),
     periodic=st.booleans(),
     cells=CELLS,
+    height_km=st.sampled_from([0.7, 10.0]),
+    kind=st.sampled_from(["nearest", "prefix_aware", "load_aware"]),
+    length=st.sampled_from([100.0, 700.0, 2000.0]),
+    coarse=st.booleans(),
+)
+def test_search_without_admission_and_runner_up_finds_the_same(
+    seed, periodic, cells, height_km, kind, length, coarse
+):
+    world = World(seed, periodic, cells, height_km, coarse, routing={"kind": kind})
+    routing = world.stations.routing
+    admission = routing.params.admission._replace(used=False)
+    routing = routing._replace(params=routing.params._replace(admission=admission))
+    found = []
+    for plainly in (False, True):
+        world.stations.routing = routing._replace(
+            seeks_runner_up=not plainly, looks_plainly=plainly
+        )
+        decision = world.stations.route(place_km=world.user, input_tokens=length)
+        found.append(decision._replace(runner_up=-1, runner_up_s=0.0))
+    assert found[0] == found[1]
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    periodic=st.booleans(),
+    cells=CELLS,
     k=st.integers(1, 3),
     by_profile=st.booleans(),
     only_open=st.booleans(),
