@@ -88,10 +88,11 @@ def twin_window(program: Path, scenario: Scenario, seed: int, seconds: float) ->
         counted = json.loads(_run(program, str(path)))
     num_nodes, num_families = len(counted["busy_ticks"]), scenario.compile().num_families
     shapes = {"families": (3, num_families), "nearest_demand": (num_nodes, num_families)}
+    # It is the twin of the fast loop, which counts nothing else.
     arrays = {
-        name: np.array(counted[name], dtype=np.int64).reshape(shapes.get(name, -1))
-        for name in WindowStats.__dataclass_fields__
-        if name != "ticks"
+        name: np.array(values, dtype=np.int64).reshape(shapes.get(name, -1))
+        for name, values in counted.items()
+        if name in WindowStats.__dataclass_fields__
     }
     return WindowStats(ticks=to_ticks(seconds), **arrays)
 

@@ -214,4 +214,7 @@ def test_unknown_names_and_seeds_are_refused() -> None:
         "analytic",
         "analytic_local",
         "analytic_mpc",
+        "lru",
+        "greedy_lookahead",
+        "clairvoyant",
     )
