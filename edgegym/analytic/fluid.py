@@ -241,7 +241,7 @@ def _value(world, cells, nodes, rate, flows, i, row, slots):
     wait_s, waiting, decay = flows.wait_s[i], 0.0, 1.0
     # The longer the wait, the fewer come: the wait that fits lies between these.
     least_s, most_s = 0.0, np.inf
-    total = 0.0
+    total, node_rate, load = 0.0, 0.0, 0.0
     for turn in range(_MOVE_ROUNDS + 1):
         node_rate, load = 0.0, 0.0
         last = turn == _MOVE_ROUNDS

@@ -52,14 +52,14 @@ def check_scenario(
     Returns
     -------
     CheckReport
-        Rules ``feasible``, ``stable``, ``moves``, ``room``, ``prefill``. No rule is broken;
+        Rules ``feasible``, ``moves``, ``stable``, ``room``, ``prefill``. No rule is broken;
         ``advice`` may still be worth reading.
 
     Raises
     ------
     CheckFailed
         If a rule is broken: an AssertionError whose message is the report, and says what to do.
-        Nothing is played if a request type can't be served in time or no move can be made.
+        Nothing is played if one of the first three is.
     ScenarioError
         If it is no valid scenario.
     ValueError
@@ -76,6 +76,7 @@ def check_scenario(
     _check_moves(found, world)
     found.report(subject).checked()
     _check_stable(found, world)
+    found.report(subject).checked()
     short = world.with_overrides({"control.horizon_epochs": epochs})
     played = compare(
         {name: name for name in _PLAYED}, short, tuple(seeds), workers=workers, progress=progress

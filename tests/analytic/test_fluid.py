@@ -88,7 +88,7 @@ def dense(case: Small, rounds: int = 60) -> tuple[float, float]:
             best, second = np.argsort(cost)[:2]
             share = min(0.5 + (cost[second] - cost[best]) / TIE_S / 2.0, 1.0)
             for j, part in ((best, share), (second, 1.0 - share)):
-                flows.append((c, q, j, part * rate[c, q]))
+                flows.append((c, q, int(j), float(part * rate[c, q])))
                 arrived[j] += part * rate[c, q]
                 load[j] += part * rate[c, q] * world.occupancy_s[nodes.row[j], q]
         queues = [queue(world, nodes.slots[j], arrived[j], load[j]) for j in range(count)]

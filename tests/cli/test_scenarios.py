@@ -1,5 +1,7 @@
 """``edgegym scenarios``."""
 
+import pytest
+
 from edgegym.cli import main
 from edgegym.world import Scenario, preset, presets
 
@@ -30,3 +32,23 @@ def test_settings_may_be_lists_and_repeated(tmp_path, capsys):
     scenario = Scenario.from_yaml(path)
     assert scenario.profiles[1].vertices == ()
     assert scenario.evaluation_seeds == (1, 2)
+
+
+def test_check_prints_the_report(capsys):
+    assert main(["scenarios", "check", "toy", "--seeds", "1", "--epochs", "6"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("scenario 'toy'\n")
+    assert "stable: load is 0.23 of the critical one" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--set", "objective.ttft_target_s=0.2"], "broken: feasible"),
+        (["--seeds", "0"], "--seeds 0: must be at least 1"),
+        (["--epochs", "0"], "--epochs 0: must be at least 1"),
+    ],
+)
+def test_check_says_what_is_wrong(arguments, words, capsys):
+    assert main(["scenarios", "check", "toy", *arguments]) == 2
+    assert words in capsys.readouterr().err
