@@ -8,6 +8,8 @@ import tyro
 if TYPE_CHECKING:
     from edgegym.evaluation.speed import Speed
 
+_NOT_INSTALLED = "skipped: not installed (extra 'bench')"
+
 
 def bench(
     *, quick: bool = False, as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
@@ -19,7 +21,7 @@ def bench(
     Parameters
     ----------
     quick
-        Shorter runs, less exact: some 15 seconds.
+        Shorter runs, less exact: some 25 seconds.
     as_json
         Print one JSON object instead of a table.
     """
@@ -68,6 +70,7 @@ def _print_table(speed: "Speed") -> None:
             "steps/s",
         ),
         ("64 of it as one, on all cores", f"{speed.vector_steps_per_s:,.0f}", "steps/s"),
+        ("mobile-env, 15 users, 7 stations", *_mobile_env_cells(speed)),
         ("equilibrium, 3 tiers, 2 types", f"{speed.equilibrium_ms:.2f}", "ms"),
         ("equilibrium, 12 tiers, 8 types", f"{speed.equilibrium_12x8_ms:.1f}", "ms"),
         ("equilibrium, 40 tiers, 40 types", f"{speed.equilibrium_40x40_ms:.0f}", "ms"),
@@ -89,8 +92,16 @@ def _print_table(speed: "Speed") -> None:
         console.print(f"Compared with its C++ twin: {speed.cpp_ratio:.2f} times as fast.")
 
 
+def _mobile_env_cells(speed: "Speed") -> tuple[str, str]:
+    """Return the cells of mobile-env's rate and the factors to ours."""
+    if speed.mobile_env_steps_per_s is None:
+        return "–", _NOT_INSTALLED
+    factors = f"1/{speed.mobile_env_ratio:.0f} and 1/{speed.mobile_env_vector_ratio:.0f}"
+    return f"{speed.mobile_env_steps_per_s:,.0f}", f"steps/s ({factors}; other work)"
+
+
 def _peer_cells(ours: float, rate: float | None) -> tuple[str, str]:
     """Return the cells of another simulator's rate and the factor to ours."""
     if rate is None:
-        return "–", "not installed (extra 'bench')"
+        return "–", _NOT_INSTALLED
     return f"{rate / 1e6:.3f}", f"million requests/s (1/{ours / rate:.0f})"

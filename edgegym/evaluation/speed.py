@@ -26,7 +26,6 @@ FULL_SIZES = (200, 20_000)
 
 _TWIN_SIZES = (200, 20_000)
 _FEATURE_NODES = 200
-_VECTOR_ENVS = 64
 _MMC_SLOTS = 9
 _MMC_LOAD = 0.82
 _GIB = 2**30
@@ -49,7 +48,7 @@ class Effort:
     requests: int
     """Requests of a run of the simulator."""
     episodes: int
-    """Episodes of the environment."""
+    """Episodes of each environment."""
     solves: int
     """Solutions of the equilibrium."""
 
@@ -81,11 +80,19 @@ class Speed:
     peer_requests_per_s: dict[str, float | None]
     """M/M/9 in ciw, SimPy and plain Python with a heap; None for what is not installed."""
     env_steps_per_s: float
-    """Steps of ``moving-hotspot`` with random legal moves."""
+    """Steps of ``moving-hotspot`` with random legal moves, resets included."""
     env_requests_per_step: float
     """Requests that such a step serves."""
     vector_steps_per_s: float
     """The same of 64 environments as one, on the available cores, at most 4."""
+    mobile_env_steps_per_s: float | None
+    """Steps of mobile-env's ``mobile-medium-central-v0`` with random actions, resets included;
+    None where mobile-env is not installed."""
+    mobile_env_ratio: float | None
+    """Steps of our environment over those of mobile-env, of episodes played in turn. The two do
+    different work: see :func:`edgegym.evaluation.env_speed.measure_env_speed`."""
+    mobile_env_vector_ratio: float | None
+    """The same of 64 environments as one."""
     equilibrium_ms: float
     """Load-association equilibrium of three tiers and two types."""
     equilibrium_12x8_ms: float
@@ -120,6 +127,7 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     Speed
         Medians.
     """
+    from edgegym.evaluation.env_speed import measure_env_speed
     from edgegym.evaluation.peers import peer_requests_per_s
     from edgegym.evaluation.twin import cpp_ratio
 
@@ -143,10 +151,8 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     peers = peer_requests_per_s(
         _MMC_LOAD * _MMC_SLOTS, 1.0, max(effort.requests // 50, 100), effort.repeats
     )
-    report("environment")
-    steps_per_s, requests_per_step = _env_steps_per_s(effort)
-    report("vector environment")
-    vector_steps_per_s = _vector_steps_per_s(effort)
+    report("environments, mobile-env's too")
+    envs = measure_env_speed(effort.episodes)
     report("equilibrium")
     network = preset("paper").tiered_network()
     equilibrium_ms = _equilibrium_ms([network], effort.solves)
@@ -167,9 +173,12 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
         lru_requests_per_s=lru,
         cpp_ratio=ratio,
         peer_requests_per_s=peers,
-        env_steps_per_s=steps_per_s,
-        env_requests_per_step=requests_per_step,
-        vector_steps_per_s=vector_steps_per_s,
+        env_steps_per_s=envs.steps_per_s,
+        env_requests_per_step=envs.requests_per_step,
+        vector_steps_per_s=envs.vector_steps_per_s,
+        mobile_env_steps_per_s=envs.mobile_steps_per_s,
+        mobile_env_ratio=envs.ratio,
+        mobile_env_vector_ratio=envs.vector_ratio,
         equilibrium_ms=equilibrium_ms,
         equilibrium_12x8_ms=equilibrium_12x8_ms,
         equilibrium_40x40_ms=equilibrium_40x40_ms,
@@ -244,46 +253,6 @@ def _requests_per_s(scenario: Scenario, effort: Effort, full: bool = False) -> f
         begin = time.perf_counter()
         window = fleet.advance(effort.requests / rate_per_s)
         rates.append(window.arrivals / (time.perf_counter() - begin))
-    return statistics.median(rates)
-
-
-def _env_steps_per_s(effort: Effort) -> tuple[float, float]:
-    from edgegym.envs.placement import PlacementEnv
-
-    env = PlacementEnv("moving-hotspot")
-    rng = np.random.default_rng(0)
-    rates, requests, steps = [], 0, 0
-    for seed in range(effort.episodes + 1):
-        _, info = env.reset(seed=seed)
-        begin, truncated, length = time.perf_counter(), False, 0
-        while not truncated:
-            legal = np.flatnonzero(info["action_mask"])
-            _, _, _, truncated, info = env.step(legal[rng.integers(len(legal))])
-            length += 1
-        # The first episode may compile.
-        if seed:
-            rates.append(length / (time.perf_counter() - begin))
-            requests += info["episode_arrivals"]
-            steps += length
-    return statistics.median(rates), requests / steps
-
-
-def _vector_steps_per_s(effort: Effort) -> float:
-    from edgegym.envs.vector import PlacementVectorEnv
-
-    env = PlacementVectorEnv(_VECTOR_ENVS, "moving-hotspot")
-    rng = np.random.default_rng(0)
-    _, infos = env.reset(seed=0)
-    rates = []
-    for step in range(10 * effort.episodes + 1):
-        masks = infos["action_mask"]
-        actions = np.where(masks, rng.random(masks.shape), -1.0).argmax(axis=1)
-        begin = time.perf_counter()
-        infos = env.step(actions)[4]
-        # The first step may compile.
-        if step:
-            rates.append(_VECTOR_ENVS / (time.perf_counter() - begin))
-    env.close()
     return statistics.median(rates)
 
 

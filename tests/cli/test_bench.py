@@ -36,6 +36,9 @@ def test_json_has_the_published_keys(tiny, capsys):
         "env_steps_per_s",
         "env_requests_per_step",
         "vector_steps_per_s",
+        "mobile_env_steps_per_s",
+        "mobile_env_ratio",
+        "mobile_env_vector_ratio",
         "equilibrium_ms",
         "equilibrium_12x8_ms",
         "equilibrium_40x40_ms",
@@ -60,6 +63,9 @@ def test_json_has_the_published_keys(tiny, capsys):
     assert all(math.isfinite(value) and value > 0 for value in numbers)
     assert 0.05 < measured["import_s"] < measured["first_step_s"]
     assert 400 < measured["env_requests_per_step"] < 480
+    absent = find_spec("mobile_env") is None
+    assert (measured["mobile_env_steps_per_s"] is None) == absent
+    assert (measured["mobile_env_ratio"] is None) == absent
 
 
 def test_table_names_units(tiny, capsys, monkeypatch):
@@ -75,6 +81,9 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         env_steps_per_s=4000.4,
         env_requests_per_step=437.5,
         vector_steps_per_s=9000.1,
+        mobile_env_steps_per_s=160.0,
+        mobile_env_ratio=25.2,
+        mobile_env_vector_ratio=56.4,
         equilibrium_ms=0.14,
         equilibrium_12x8_ms=5.2,
         equilibrium_40x40_ms=61.0,
@@ -96,11 +105,12 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         "0.77   million requests/s",
         "4,000   steps/s",
         "9,000   steps/s",
+        "160   steps/s (1/25 and 1/56; other work)",
         "0.14   ms",
         "5.2   ms",
         "85   times as long",
         "C++ twin: 0.88 times",
-        "not installed (extra 'bench')",
+        "skipped: not installed (extra 'bench')",
         "0.050   million requests/s (1/64)",
     ):
         assert text in shown
