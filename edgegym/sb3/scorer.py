@@ -11,7 +11,8 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
 from edgegym.interface.layout import ObservationLayout
-from edgegym.sb3.decisions import Masks, choose, log_decisions, log_probs
+from edgegym.sb3.decisions import Masks, chances, choose, log_decisions, log_probs
+from edgegym.sb3.memory import keep_freed_memory
 
 
 class NodeScorer(nn.Module):
@@ -79,7 +80,8 @@ class NodeScorer(nn.Module):
         """Return node rows ``[B, N, K]``, global block ``[B, G]`` and mean weights ``[B, N]``."""
         batch, length = observation.shape
         split = length - self._global_features
-        rows = observation[:, :split].reshape(batch, -1, self._node_features)
+        # Contiguous here, or else each layer that reads it would make a copy of its own.
+        rows = observation[:, :split].contiguous().view(batch, -1, self._node_features)
         up = rows[:, :, self._up_column]
         weights = up / up.sum(dim=1, keepdim=True).clamp(min=1.0)
         return rows, observation[:, split:], weights
@@ -205,6 +207,10 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         self.scorer = NodeScorer(**self._sizes)
+        if self.optimizer_class is torch.optim.Adam:
+            # One pass over all weights instead of a dozen operations on each of them.
+            self.optimizer_kwargs = {"fused": True, **self.optimizer_kwargs}
+        keep_freed_memory()
         self.optimizer = self.optimizer_class(
             self.parameters(),
             lr=lr_schedule(1),  # pyright: ignore[reportCallIssue]
@@ -244,9 +250,9 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         log_prob : Tensor, shape [B]
         """
         moves, no_op, values = self.scorer.everything(obs.float())
-        chances = log_probs(moves, no_op, action_masks)
-        actions = choose(chances, deterministic)
-        return actions, values, chances.gather(1, actions.unsqueeze(1)).squeeze(1)
+        of_all = log_probs(moves, no_op, action_masks)
+        actions = choose(of_all, deterministic)
+        return actions, values, of_all.gather(1, actions.unsqueeze(1)).squeeze(1)
 
     def evaluate_actions(
         self,
@@ -263,15 +269,15 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         chosen = torch.where(actions > last, staying, move).squeeze(1)
         # Of the first decision, and of the second where it comes to that. A masked move has
         # probability exactly 0, so its term is -0.
-        second = -(which.exp() * which).sum(dim=1, keepdim=True)
+        second = -(chances(which) * which).sum(dim=1, keepdim=True)
         p_move = moving.exp()
         entropy = p_move * (second - moving) - staying.exp() * staying
         return values, chosen, entropy.squeeze(1)
 
     def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
         """Return the distribution of actions, for code that wants SB3-contrib's object."""
-        chances = log_probs(*self.scorer.decisions(obs.float()), action_masks)
-        distribution = self.action_dist.proba_distribution(action_logits=chances)
+        logits = log_probs(*self.scorer.decisions(obs.float()), action_masks)
+        distribution = self.action_dist.proba_distribution(action_logits=logits)
         if action_masks is not None:
             distribution.apply_masking(action_masks)
         return distribution
