@@ -5,6 +5,3 @@ import os
 # Before PyTorch loads. Its threads would spin while they wait, in the way of the threads that step
 # the environments and of whatever else runs: one gradient step then took a second instead of 30 ms.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# GNU's threads, though, may spin for some 50 µs, the time between two operations of one gradient
-# step: to sleep and wake up at each takes as long as the second thread saves.
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")

@@ -64,8 +64,8 @@ def choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
         no_op = log_probs.shape[1] - 1
         best_move = log_probs[:, :-1].argmax(dim=1)
         return torch.where(log_probs[:, -1] >= _LOG_HALF, no_op, best_move)
-    # The first action at which the cumulated chance exceeds a uniform share of it: one random number
-    # for each row, and an action without a chance is never the first.
+    # The first action at which the cumulated chance exceeds a uniform share of it: one random
+    # number for each row, and an action without a chance is never the first.
     cumulated = chances(log_probs).cumsum(dim=1)
     share = torch.rand_like(cumulated[:, -1:]) * cumulated[:, -1:]
     # The share may be rounded up to the whole; the no-op, always legal, is the last.

@@ -11,8 +11,8 @@ def keep_freed_memory() -> None:
 
     A gradient step takes and frees tensors of some megabytes. By default that memory returns to the
     system at once and is fetched again page by page, which takes as long as the arithmetic. The
-    library moves its limits once a larger block was taken and freed (``mallopt(3)``,
-    ``M_MMAP_THRESHOLD``: dynamic), so one is. It is never written to, so it costs nothing; libraries
-    of other systems do not care.
+    library raises its limits once a larger block was taken and freed (the "dynamic mmap threshold"
+    of ``mallopt(3)``), so one is. It is never written to and costs nothing; libraries of other
+    systems do not care.
     """
     torch.empty(_BLOCK_BYTES, dtype=torch.uint8)
