@@ -22,7 +22,7 @@ class ConfigError(ValueError):
 class Hyperparameters(Block):
     """What MaskablePPO and the node scorer are given."""
 
-    n_steps: int = Field(default=128, ge=1)
+    n_steps: int = Field(default=32, ge=1)
     """Steps of each environment between two updates."""
     batch_size: int = Field(default=512, ge=2)
     """Steps in each gradient step."""
@@ -64,7 +64,7 @@ class TrainingConfig(Block):
     """The learning algorithm; its policy is the node scorer."""
     hyperparameters: Hyperparameters = Hyperparameters()
     """What it is given."""
-    num_envs: int = Field(default=16, ge=1)
+    num_envs: int = Field(default=64, ge=1)
     """Environments that are stepped together."""
     total_steps: int = Field(default=300_000, ge=1)
     """Environment steps to learn from; rounded up to whole rollouts."""

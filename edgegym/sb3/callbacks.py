@@ -15,6 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from edgegym.envs.info import INFO_KEYWORDS
 from edgegym.sb3.manifest import Manifest, ModelError, manifest_path
 from edgegym.sb3.models import save_model
+from edgegym.sb3.scorer import NodeScorerPolicy
 
 _CHECKPOINT = "checkpoint-"
 
@@ -53,30 +54,34 @@ class EpisodeLog(BaseCallback):
 
 
 class LearningThreads(BaseCallback):
-    """Lets PyTorch use several threads to learn from a rollout, and one to collect it.
+    """Lets a node scorer learn on several threads.
 
-    A few observations at a time are done sooner by one thread, and the environments need the
-    others. Sums are rounded differently with another number of threads, so the last bits of weights
-    depend on it.
+    They are its own: PyTorch's are set to one meanwhile, as they would meet after each of hundreds
+    of small operations. The weights do not depend on the number.
 
     Parameters
     ----------
     num_threads : int
-        While learning.
+        While learning; collecting takes one, beside those of the environments.
     """
 
     def __init__(self, num_threads: int) -> None:
         super().__init__()
         self._num_threads = num_threads
+        self._before = 1
 
-    def _on_rollout_start(self) -> None:
+    def _on_training_start(self) -> None:
+        self._before = torch.get_num_threads()
         torch.set_num_threads(1)
+        policy = self.model.policy
+        if isinstance(policy, NodeScorerPolicy):
+            policy.scorer.use_threads(self._num_threads)
 
     def _on_step(self) -> bool:
         return True
 
-    def _on_rollout_end(self) -> None:
-        torch.set_num_threads(self._num_threads)
+    def _on_training_end(self) -> None:
+        torch.set_num_threads(self._before)
 
 
 class TrainingProgress(BaseCallback):

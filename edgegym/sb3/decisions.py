@@ -49,6 +49,14 @@ def log_probs(moves: torch.Tensor, no_op: torch.Tensor, masks: Masks) -> torch.T
     return torch.cat((which + moving, staying), dim=1)
 
 
+def chances(log_probs: torch.Tensor) -> torch.Tensor:
+    """Return the probabilities of normalised log-probabilities, ``[B, A]``.
+
+    As ``exp()`` does, which takes ten times as long for each masked action (an underflow).
+    """
+    return torch.softmax(log_probs, dim=1)
+
+
 def choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
     """Return actions, ``[B]``: sampled, or the likelier of moving or not and the likeliest move."""
     if deterministic:
@@ -56,6 +64,9 @@ def choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
         no_op = log_probs.shape[1] - 1
         best_move = log_probs[:, :-1].argmax(dim=1)
         return torch.where(log_probs[:, -1] >= _LOG_HALF, no_op, best_move)
-    # The minimum of exponential clocks falls on each action with its probability.
-    clocks = torch.empty_like(log_probs).exponential_()
-    return (log_probs.exp() / clocks).argmax(dim=1)
+    # The first action at which the cumulated chance exceeds a uniform share of it: one random
+    # number for each row, and an action without a chance is never the first.
+    cumulated = chances(log_probs).cumsum(dim=1)
+    share = torch.rand_like(cumulated[:, -1:]) * cumulated[:, -1:]
+    # The share may be rounded up to the whole; the no-op, always legal, is the last.
+    return (cumulated <= share).sum(dim=1).clamp(max=log_probs.shape[1] - 1)

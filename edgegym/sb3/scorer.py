@@ -11,7 +11,9 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
 from edgegym.interface.layout import ObservationLayout
-from edgegym.sb3.decisions import Masks, choose, log_decisions, log_probs
+from edgegym.sb3.decisions import Masks, chances, choose, log_decisions, log_probs
+from edgegym.sb3.memory import keep_freed_memory
+from edgegym.sb3.trunk import ActorTrunk, Crew, CriticTrunk
 
 
 class NodeScorer(nn.Module):
@@ -51,6 +53,7 @@ class NodeScorer(nn.Module):
         self._node_features = node_features
         self._global_features = global_features
         self._up_column = up_column
+        self._crew = Crew()
         self.actor_node = nn.Linear(node_features, width)
         self.actor_fleet = nn.Linear(global_features, width, bias=False)
         self.actor_hidden = nn.Linear(width, width)
@@ -62,6 +65,10 @@ class NodeScorer(nn.Module):
         self.critic_hidden = nn.Linear(width, width)
         self.critic_value = nn.Linear(width, 1)
         self._initialise()
+
+    def use_threads(self, threads: int) -> None:
+        """Learn on some threads of this process; results do not depend on how many."""
+        self._crew = Crew(threads)
 
     def _initialise(self) -> None:
         outputs = (self.actor_score, self.no_op_score, self.critic_value)
@@ -79,26 +86,11 @@ class NodeScorer(nn.Module):
         """Return node rows ``[B, N, K]``, global block ``[B, G]`` and mean weights ``[B, N]``."""
         batch, length = observation.shape
         split = length - self._global_features
-        rows = observation[:, :split].reshape(batch, -1, self._node_features)
+        # Contiguous here, or else each layer that reads them would make a copy of its own.
+        rows = observation[:, :split].contiguous().view(batch, -1, self._node_features)
         up = rows[:, :, self._up_column]
         weights = up / up.sum(dim=1, keepdim=True).clamp(min=1.0)
         return rows, observation[:, split:], weights
-
-    def _encode(
-        self,
-        rows: torch.Tensor,
-        fleet: torch.Tensor,
-        node_layer: nn.Linear,
-        fleet_layer: nn.Linear,
-    ) -> torch.Tensor:
-        """Return the first codes of all nodes, ``[B, N, width]``."""
-        # In place: a sum elsewhere needs as much memory again, and more time for that than to add.
-        return torch.relu_(node_layer(rows).add_(fleet_layer(fleet).unsqueeze(1)))
-
-    @staticmethod
-    def _mean(codes: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """Return the weighted mean over nodes, ``[B, width]``."""
-        return torch.bmm(weights.unsqueeze(1), codes).squeeze(1)
 
     def scores(self, observation: torch.Tensor) -> torch.Tensor:
         """Return the scores of all actions, ``[B, N·S + 1]``, of observations ``[B, N·K + G]``."""
@@ -128,18 +120,30 @@ class NodeScorer(nn.Module):
     def _scores(
         self, rows: torch.Tensor, fleet: torch.Tensor, weights: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        codes = self._encode(rows, fleet, self.actor_node, self.actor_fleet)
-        codes = torch.relu_(self.actor_hidden(codes))
-        moves = self.actor_score(codes).flatten(start_dim=1)
-        pooled = torch.relu_(self.no_op_hidden(self._mean(codes, weights)))
-        return moves, self.no_op_score(pooled)
+        moves, mean = ActorTrunk.apply(
+            self._crew,
+            rows,
+            weights,
+            torch.addmm(self.actor_node.bias, fleet, self.actor_fleet.weight.t()),
+            self.actor_node.weight,
+            self.actor_hidden.weight,
+            self.actor_hidden.bias,
+            self.actor_score.weight,
+            self.actor_score.bias,
+        )
+        return moves, self.no_op_score(torch.relu_(self.no_op_hidden(mean)))
 
     def _values(
         self, rows: torch.Tensor, fleet: torch.Tensor, weights: torch.Tensor
     ) -> torch.Tensor:
-        codes = self._encode(rows, fleet, self.critic_node, self.critic_fleet)
-        pooled = torch.relu_(self.critic_hidden(self._mean(codes, weights)))
-        return self.critic_value(pooled)
+        mean = CriticTrunk.apply(
+            self._crew,
+            rows,
+            weights,
+            torch.addmm(self.critic_node.bias, fleet, self.critic_fleet.weight.t()),
+            self.critic_node.weight,
+        )
+        return self.critic_value(torch.relu_(self.critic_hidden(mean)))
 
 
 class NodeScorerPolicy(MaskableActorCriticPolicy):
@@ -205,6 +209,10 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         self.scorer = NodeScorer(**self._sizes)
+        if self.optimizer_class is torch.optim.Adam:
+            # One pass over all weights instead of a dozen operations on each of them.
+            self.optimizer_kwargs = {"fused": True, **self.optimizer_kwargs}
+        keep_freed_memory()
         self.optimizer = self.optimizer_class(
             self.parameters(),
             lr=lr_schedule(1),  # pyright: ignore[reportCallIssue]
@@ -244,9 +252,9 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         log_prob : Tensor, shape [B]
         """
         moves, no_op, values = self.scorer.everything(obs.float())
-        chances = log_probs(moves, no_op, action_masks)
-        actions = choose(chances, deterministic)
-        return actions, values, chances.gather(1, actions.unsqueeze(1)).squeeze(1)
+        of_all = log_probs(moves, no_op, action_masks)
+        actions = choose(of_all, deterministic)
+        return actions, values, of_all.gather(1, actions.unsqueeze(1)).squeeze(1)
 
     def evaluate_actions(
         self,
@@ -263,15 +271,15 @@ class NodeScorerPolicy(MaskableActorCriticPolicy):
         chosen = torch.where(actions > last, staying, move).squeeze(1)
         # Of the first decision, and of the second where it comes to that. A masked move has
         # probability exactly 0, so its term is -0.
-        second = -(which.exp() * which).sum(dim=1, keepdim=True)
+        second = -(chances(which) * which).sum(dim=1, keepdim=True)
         p_move = moving.exp()
         entropy = p_move * (second - moving) - staying.exp() * staying
         return values, chosen, entropy.squeeze(1)
 
     def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
         """Return the distribution of actions, for code that wants SB3-contrib's object."""
-        chances = log_probs(*self.scorer.decisions(obs.float()), action_masks)
-        distribution = self.action_dist.proba_distribution(action_logits=chances)
+        logits = log_probs(*self.scorer.decisions(obs.float()), action_masks)
+        distribution = self.action_dist.proba_distribution(action_logits=logits)
         if action_masks is not None:
             distribution.apply_masking(action_masks)
         return distribution
