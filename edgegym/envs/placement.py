@@ -8,10 +8,11 @@ import numpy as np
 
 from edgegym.envs.base import FleetEnv
 from edgegym.envs.info import INFO_KEYWORDS, INFO_MEANING, no_epoch
-from edgegym.interface.actions import PlacementActions, write_action_mask
-from edgegym.interface.layout import ObservationLayout
+from edgegym.interface.actions import PlacementActions, fleet_action_mask
+from edgegym.interface.layout import placement_layout
 from edgegym.interface.observation import Observer
 from edgegym.interface.reward import ServiceReward
+from edgegym.world.draw import ScenarioDraw
 from edgegym.world.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -129,14 +130,14 @@ class PlacementEnv(FleetEnv):
 
     def __init__(
         self,
-        scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
+        scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw" = "moving-hotspot",
         overrides: dict[str, Any] | None = None,
         observe_clock: bool = False,
         reward: "str | ServiceReward | None" = None,
         render_mode: str | None = None,
     ) -> None:
         super().__init__(scenario, overrides, observe_clock, reward, render_mode)
-        self.layout = ObservationLayout.from_scenario(self.scenario, observe_clock=observe_clock)
+        self.layout = placement_layout(self.draw, observe_clock)
         self.actions = PlacementActions(
             num_nodes=self.layout.num_nodes, num_profiles=self.layout.num_profiles
         )
@@ -144,7 +145,10 @@ class PlacementEnv(FleetEnv):
             0.0, 1.0, shape=(self.layout.size,), dtype=np.float32
         )
         self.action_space = gymnasium.spaces.Discrete(self.actions.size)
-        self._observer = Observer(self.scenario, self.layout)
+        self._enter(self._setting)
+
+    def _make_observer(self, scenario: Scenario) -> Observer:
+        return Observer(scenario, self.layout, self.draw.layout_scenario)
 
     def step(self, action: Any) -> "tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]":
         """Start a move, or none, and run the epoch when it is due.
@@ -184,19 +188,7 @@ class PlacementEnv(FleetEnv):
 
     def action_masks(self) -> "NDArray[np.bool_]":
         """Return which actions are legal now, bool of shape [N·S + 1] (a fresh array)."""
-        fleet = self.fleet
-        state = fleet.state
-        mask = np.empty(self.actions.size, dtype=np.bool_)
-        write_action_mask(
-            state.up[0],
-            state.receiving[0],
-            state.profile[0],
-            state.slots[0],
-            fleet.world.move_bytes,
-            fleet.bucket_bytes,
-            mask,
-        )
-        return mask
+        return fleet_action_mask(self.fleet, self.actions)
 
     def _info(self, epoch: dict[str, int | float]) -> dict[str, Any]:
         return {**super()._info(epoch), "action_mask": self.action_masks()}
