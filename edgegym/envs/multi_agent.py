@@ -112,7 +112,7 @@ class PlacementParallelEnv(ParallelEnv):
 
     | argument | default | meaning |
     |---|---|---|
-    | scenario | "moving-hotspot" | a preset's name, a YAML or JSON file, or a Scenario |
+    | scenario | "moving-hotspot" | a preset, a YAML or JSON file, a Scenario, or a ScenarioDraw |
     | overrides | None | changes by dotted path, as ``{"demand.rate_per_node": 4.0}`` |
     | observe_clock | False | append the time of day |
     | reward | None | name or strategy for the traffic's value instead of the scenario's |

@@ -88,6 +88,11 @@ class RegionalMixEnv(FleetEnv):
     ``initial.mix``) follow from the seed alone. The bucket is full. ``initial.warmup_s`` seconds of
     traffic pass before the first observation, unrewarded.
 
+    With a :class:`~edgegym.world.draw.ScenarioDraw`, the seed also decides which scenario the
+    episode plays: one of several, with some fields drawn anew. ``info["scenario"]`` is its number,
+    ``info["scenario.PATH"]`` what a field was given, ``env.unwrapped.scenario`` the whole.
+    Observations are padded to the largest fleet and keep their scales.
+
     ## Episode End
 
     A continuing task: ``terminated`` is always False; ``truncated`` after
@@ -98,7 +103,7 @@ class RegionalMixEnv(FleetEnv):
 
     | argument | default | meaning |
     |---|---|---|
-    | scenario | "moving-hotspot" | a preset's name, a YAML or JSON file, or a Scenario |
+    | scenario | "moving-hotspot" | a preset, a YAML or JSON file, a Scenario, or a ScenarioDraw |
     | overrides | None | changes by dotted path, as ``{"demand.rate_per_node": 4.0}`` |
     | regions | (2, 2) | rows and columns of the grid of regions |
     | observe_clock | False | append the time of day |

@@ -378,15 +378,3 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         """End the threads."""
         if hasattr(self, "_crew"):
             self._crew.close()
-
-
-_SHARED = (
-    "actions",
-    "layout",
-    "metadata",
-    "observe_clock",
-    "render_mode",
-    "reward",
-    "scenario",
-    "spec",
-)

@@ -144,7 +144,7 @@ def test_what_is_no_draw_is_refused(arguments, message):
     [(Uniform, (2.0, 1.0)), (Integers, (2, 2)), (LogUniform, (0.0, 1.0)), (Uniform, (0.0, 1e400))],
 )
 def test_ranges_must_be_ranges(law, ends):
-    with pytest.raises(ValueError, match="low|high"):
+    with pytest.raises(ValueError, match=r"low|high"):
         law(path="x", low=ends[0], high=ends[1])
 
 
