@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from edgegym.files import write_text
 from edgegym.world.block import Block
-from edgegym.world.resolve import resolve_scenario
+from edgegym.world.draw import ScenarioDraw, resolve_draw
 from edgegym.world.scenario import Scenario
 from edgegym.world.yaml import load_yaml
 
@@ -54,7 +54,7 @@ class TrainingConfig(Block):
     env_id: Literal["EdgeGym/Placement-v0"] = "EdgeGym/Placement-v0"
     """The environment."""
     scenario: str = Field(min_length=1)
-    """A preset's name, or the path of a scenario file."""
+    """A preset's name, or the path of a scenario file; or of the file of a draw of scenarios."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Changes of the scenario by dotted path."""
     reward_baseline: float | None = Field(default=None, ge=0, le=1)
@@ -128,15 +128,25 @@ class TrainingConfig(Block):
                 document[path] = value
         return TrainingConfig(**document)
 
-    def resolve(self) -> Scenario:
-        """Return the scenario, overrides applied.
+    def draw(self) -> ScenarioDraw:
+        """Return which scenarios episodes of training play, overrides applied.
 
         Raises
         ------
         ScenarioError
             If there is no such scenario, or an override does not fit it.
         """
-        return resolve_scenario(self.scenario, self.overrides)
+        return resolve_draw(self.scenario, self.overrides)
+
+    def resolve(self) -> Scenario:
+        """Return the scenario, overrides applied; of a draw the one that gives the scales.
+
+        Raises
+        ------
+        ScenarioError
+            If there is no such scenario, or an override does not fit it.
+        """
+        return self.draw().layout_scenario
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -129,7 +129,8 @@ def train(
     ScenarioError
         If the configured scenario is refused.
     """
-    scenario = config.resolve()
+    draw = config.draw()
+    scenario = draw.layout_scenario
     found = latest_checkpoint(folder)
     steps = 0 if found is None else found[1].steps
     seed = session_seed(config.seed, steps, config.num_envs, scenario.evaluation_seeds)
@@ -140,7 +141,7 @@ def train(
     env = EdgeVecEnv.make(
         f"edgegym:{config.env_id}",
         config.num_envs,
-        scenario=scenario,
+        scenario=draw,
         reward=reward,
         num_threads=threads,
     )

@@ -10,10 +10,10 @@ from gymnasium.utils import seeding
 
 from edgegym.envs.checks import check_kinds, check_options, check_state
 from edgegym.envs.info import add_epoch, epoch_values, no_episode, no_epoch
-from edgegym.envs.tier_wait import advertised_tier_wait_s
-from edgegym.interface.reward import ServiceReward, placement_reward
+from edgegym.envs.settings import Setting, Settings
+from edgegym.interface.reward import PlacementReward, ServiceReward
 from edgegym.simulator import Fleet, IllegalMove
-from edgegym.world.resolve import resolve_scenario
+from edgegym.world.draw import ScenarioDraw, resolve_draw
 from edgegym.world.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -56,15 +56,15 @@ class FleetObserver(Protocol):
 class FleetEnv(gymnasium.Env):
     """An environment around one simulated fleet that serves traffic epoch by epoch.
 
-    A subclass gives ``layout``, both spaces and an observer, and says in ``step`` what an action
-    does before the epoch runs.
+    A subclass gives ``layout`` and both spaces, makes observers, calls :meth:`_enter` when it is
+    made, and says in ``step`` what an action does before the epoch runs.
 
     Parameters
     ----------
-    scenario : str, path-like or Scenario
-        The world.
+    scenario : str, path-like, Scenario or ScenarioDraw
+        The world, or which worlds episodes play.
     overrides : dict, optional
-        Changes of the scenario by dotted path.
+        Changes of the scenario by dotted path; of all of them in a draw.
     observe_clock : bool
         Whether observations have the time of day.
     reward : str or ServiceReward, optional
@@ -82,7 +82,7 @@ class FleetEnv(gymnasium.Env):
 
     def __init__(
         self,
-        scenario: "str | os.PathLike[str] | Scenario",
+        scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw",
         overrides: dict[str, Any] | None,
         observe_clock: bool,
         reward: "str | ServiceReward | None",
@@ -92,11 +92,12 @@ class FleetEnv(gymnasium.Env):
             known = ", ".join(self.metadata["render_modes"])
             raise ValueError(f"render_mode is {render_mode!r}: it must be None, {known}")
         check_kinds(observe_clock, reward)
-        self.scenario = resolve_scenario(scenario, overrides)
+        self.draw = resolve_draw(scenario, overrides)
+        """Which scenario an episode plays."""
         self.observe_clock = observe_clock
-        self.reward = placement_reward(self.scenario, reward)
         self.render_mode = render_mode
-        self._tier_wait_s = advertised_tier_wait_s(self.scenario)
+        self._settings = Settings(self.draw, reward)
+        self._setting = self._settings.first
         self._observer: FleetObserver
         self._fleet: Fleet | None = None
         self._epoch = 0
@@ -104,6 +105,25 @@ class FleetEnv(gymnasium.Env):
         self._episode = no_episode()
         self._episode_stats: WindowStats | None = None
         self._renderer: FleetRenderer | None = None
+
+    def _make_observer(self, scenario: Scenario) -> FleetObserver:
+        """Return what observes the episodes of a scenario."""
+        raise NotImplementedError
+
+    def _enter(self, setting: Setting) -> None:
+        """Take a setting for the episodes from now on."""
+        self._observer = self._make_observer(setting.scenario)
+        self._setting = setting
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario of the current episode; before the first reset, the first that there is."""
+        return self._setting.scenario
+
+    @property
+    def reward(self) -> PlacementReward:
+        """What an epoch of that scenario is worth."""
+        return self._setting.reward
 
     @property
     def fleet(self) -> Fleet:
@@ -166,7 +186,10 @@ class FleetEnv(gymnasium.Env):
         check_options(options)
         super().reset(seed=seed)
         word = int(self.np_random.integers(0, 2**64, dtype="uint64"))
-        fleet = Fleet(self.scenario, seed=word, tier_wait_s=self._tier_wait_s)
+        setting = self._settings.of_episode(word)
+        fleet = Fleet(setting.scenario, seed=word, tier_wait_s=setting.tier_wait_s)
+        if setting is not self._setting:
+            self._enter(setting)
         self._fleet = fleet
         self._epoch = 0
         self._moves = 0
@@ -177,7 +200,7 @@ class FleetEnv(gymnasium.Env):
             window = fleet.advance(self.scenario.initial.warmup_s)
             self._observer.update(window.nearest_demand, window.seconds)
         if self.render_mode is not None:
-            self._make_renderer().start()
+            self._make_renderer().start(self.scenario)
             self._show()
         return self._observe(), self._info(no_epoch())
 
@@ -246,6 +269,7 @@ class FleetEnv(gymnasium.Env):
         return {
             "np_random": self.np_random.bit_generator.state,
             "np_random_seed": self._np_random_seed,
+            "drawn": (self._setting.drawn.index, self._setting.drawn.values),
             "fleet": None if self._fleet is None else self._fleet.get_state(),
             "observer": self._observer.get_state(),
             "epoch": self._epoch,
@@ -255,7 +279,7 @@ class FleetEnv(gymnasium.Env):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from :meth:`get_state` of an environment of the same scenario.
+        """Continue from :meth:`get_state` of an environment of the same scenario or draw.
 
         A state that is refused changes nothing.
 
@@ -265,17 +289,19 @@ class FleetEnv(gymnasium.Env):
             If the state is no mapping.
         ValueError
             If a part of it is missing, or it is of a scenario with other nodes, profiles, types or
-            families.
+            families, or of another draw.
         """
         check_state(state, self.demand_per_s.shape)
         generator, _ = seeding.np_random(0)
         generator.bit_generator.state = state["np_random"]
-        fleet = None
+        setting, fleet = self._settings.first, None
         if state["fleet"] is not None:
-            fleet = self._fleet
-            if fleet is None:
-                fleet = Fleet(self.scenario, tier_wait_s=self._tier_wait_s)
+            setting, fleet = self._settings.at(*state["drawn"]), self._fleet
+            if fleet is None or setting is not self._setting:
+                fleet = Fleet(setting.scenario, tier_wait_s=setting.tier_wait_s)
             fleet.set_state(state["fleet"])  # refuses before it changes anything
+        if setting is not self._setting:
+            self._enter(setting)
         self._fleet = fleet
         self._np_random = generator
         self._np_random_seed = state["np_random_seed"]
@@ -285,17 +311,17 @@ class FleetEnv(gymnasium.Env):
         self._episode = dict(state["episode"])
         self._episode_stats = state["episode_stats"]
         if self._renderer is not None:
-            self._renderer.start()
+            self._renderer.start(self.scenario)
 
     def fork(self) -> Self:
         """Return an independent environment that continues identically (without a window)."""
-        twin = type(self)(self.scenario, **self._arguments())
+        twin = type(self)(self.draw, **self.fork_arguments())
         twin.set_state(self.get_state())
         return twin
 
-    def _arguments(self) -> dict[str, Any]:
+    def fork_arguments(self) -> dict[str, Any]:
         """Return what else a fork is made with."""
-        return {"observe_clock": self.observe_clock, "reward": self.reward.service}
+        return {"observe_clock": self.observe_clock, "reward": self._settings.reward}
 
     def __getstate__(self) -> dict[str, Any]:
         # Figures and windows don't travel: a copy makes its own when it draws.
@@ -305,7 +331,7 @@ class FleetEnv(gymnasium.Env):
         return self._observer.observe(self.fleet.state, self.fleet.bucket_bytes)
 
     def _info(self, epoch: dict[str, int | float]) -> dict[str, Any]:
-        return {**epoch, **self._episode}
+        return {**epoch, **self._episode, **self._setting.drawn.numbers}
 
     def _make_renderer(self) -> "FleetRenderer":
         if self._renderer is None:

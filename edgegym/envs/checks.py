@@ -6,6 +6,7 @@ from typing import Any
 STATE_KEYS = (
     "np_random",
     "np_random_seed",
+    "drawn",
     "fleet",
     "observer",
     "epoch",

@@ -7,11 +7,11 @@ import numpy as np
 from edgegym.envs.info import EPOCH_KEYS, no_episode, no_epoch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from edgegym.simulator.batch import WindowBatch
-
-_OF_WINDOW = EPOCH_KEYS[: EPOCH_KEYS.index("moves")]
+    from edgegym.envs.settings import Setting
 
 
 class Episodes:
@@ -37,39 +37,21 @@ class Episodes:
             for array in values.values():
                 array[rows] = 0
 
-    def record(
-        self,
-        rows: "NDArray[np.int64]",
-        windows: "WindowBatch",
-        *,
-        nodes: "NDArray[np.int64]",
-        moves: "NDArray[np.int64]",
-        illegal_actions: "NDArray[np.int64]",
-        reward: "tuple[NDArray[np.float64], NDArray[np.float64]]",
-    ) -> None:
+    def record(self, rows: "NDArray[np.int64]", values: "dict[str, NDArray[Any]]") -> None:
         """Take in the epochs that a step ran.
 
         Parameters
         ----------
         rows : ndarray of int, shape [R]
             Environments in which one ran; the epoch values of the others become zero.
-        windows : WindowBatch
-            Of the epochs.
-        nodes, moves, illegal_actions : ndarray of int, shape [R]
-            Nodes of the fleet, and what the agent did before the epoch ran.
-        reward : tuple of ndarray, shape [R]
-            Service and migration parts.
+        values : dict of ndarray, shape [R]
+            By the names of ``EPOCH_KEYS``.
         """
-        values: dict[str, NDArray[Any]] = {key: getattr(windows, key) for key in _OF_WINDOW}
-        values["moves"] = moves
-        values["illegal_actions"] = illegal_actions
-        values["reward_service"], values["reward_migration"] = reward
-        values["utilization"] = windows.utilization.sum(axis=1) / nodes
-        values["prefill_utilization"] = windows.prefill_utilization.sum(axis=1) / nodes
         everywhere = len(rows) == self._num_envs
-        for key, value in values.items():
+        for key in EPOCH_KEYS:
             # New arrays: the old ones may be in a caller's hands.
-            array = np.array(value) if everywhere else np.zeros(self._num_envs, value.dtype)
+            value = np.array(values[key])
+            array = value if everywhere else np.zeros(self._num_envs, value.dtype)
             if not everywhere:
                 array[rows] = value
             self._epoch[key] = array
@@ -80,21 +62,9 @@ class Episodes:
         """Note that a step ran no epoch anywhere."""
         self._epoch = self._zeros(no_epoch())
 
-    def values(self, rows: "NDArray[np.int64] | None" = None) -> "dict[str, NDArray[Any]]":
-        """Return all values in arrays of the caller's own, ``[B]``.
-
-        Parameters
-        ----------
-        rows : ndarray of int, optional
-            Environments to report; the others read 0. All if omitted.
-        """
-        both = self._epoch | self._total
-        if rows is None:
-            return {key: array.copy() for key, array in both.items()}
-        chosen = {key: np.zeros_like(array) for key, array in both.items()}
-        for key, array in both.items():
-            chosen[key][rows] = array[rows]
-        return chosen
+    def values(self) -> "dict[str, NDArray[Any]]":
+        """Return all values in arrays of the caller's own, ``[B]``."""
+        return {key: array.copy() for key, array in (self._epoch | self._total).items()}
 
 
 def vector_info(
@@ -107,3 +77,9 @@ def vector_info(
         info[key] = value
         info[f"_{key}"] = mask
     return info
+
+
+def numbers_of(settings: "Sequence[Setting]") -> "dict[str, NDArray[Any]]":
+    """Return what was drawn for each environment, as arrays ``[B]`` by the keys of ``info``."""
+    numbers = [setting.drawn.numbers for setting in settings]
+    return {key: np.array([one[key] for one in numbers]) for key in numbers[0]}

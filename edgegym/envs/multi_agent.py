@@ -3,7 +3,6 @@
 Needs the extra: ``pip install "edgegym[marl]"``.
 """
 
-import operator
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -12,9 +11,9 @@ import gymnasium
 import numpy as np
 
 from edgegym.envs.info import INFO_KEYWORDS, INFO_MEANING
-from edgegym.envs.placement import PlacementEnv
+from edgegym.envs.joint_placement import JointPlacement, checked_request
 from edgegym.interface.reward import ServiceReward
-from edgegym.simulator.generators import NumberedStream
+from edgegym.world.draw import ScenarioDraw
 from edgegym.world.scenario import Scenario
 
 try:
@@ -36,44 +35,6 @@ INFO_MEANING = INFO_MEANING | {"served": "1 if the agent's own move started in t
 
 _Observations = dict[str, "NDArray[np.float32]"]
 _Infos = dict[str, dict[str, Any]]
-
-
-class _JointPlacement(PlacementEnv):
-    """Placement with a request of every node in each epoch."""
-
-    @property
-    def started(self) -> bool:
-        """Whether there is an episode."""
-        return self._fleet is not None
-
-    def observation(self) -> "NDArray[np.float32]":
-        """Return a fresh observation of what is now."""
-        return self._observe()
-
-    def serve(
-        self, requests: "NDArray[np.int64]"
-    ) -> "tuple[list[int], tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]]":
-        """Start moves as far as the budget goes, then run the epoch.
-
-        Parameters
-        ----------
-        requests : ndarray of int64, shape [nodes]
-            Profile that each node asks for, S for none.
-
-        Returns
-        -------
-        list of int
-            Nodes whose move started.
-        tuple
-            What ``step`` returns.
-        """
-        nodes = np.arange(len(requests))
-        none = requests == self.layout.num_profiles
-        # The mask has rows of S for each node; what a node may ask for isn't what it may get.
-        legal = self.fleet.legal_moves()[nodes, np.where(none, 0, requests)]
-        order = NumberedStream(self.fleet.seed, "turns").generator(self.epoch).permutation(nodes)
-        asked = [(int(i), int(requests[i])) for i in order if legal[i] and not none[i]]
-        return self._start_moves(asked), self._run_epoch(int((~legal & ~none).sum()))
 
 
 class PlacementParallelEnv(ParallelEnv):
@@ -151,7 +112,7 @@ class PlacementParallelEnv(ParallelEnv):
 
     | argument | default | meaning |
     |---|---|---|
-    | scenario | "moving-hotspot" | a preset's name, a YAML or JSON file, or a Scenario |
+    | scenario | "moving-hotspot" | a preset, a YAML or JSON file, a Scenario, or a ScenarioDraw |
     | overrides | None | changes by dotted path, as ``{"demand.rate_per_node": 4.0}`` |
     | observe_clock | False | append the time of day |
     | reward | None | name or strategy for the traffic's value instead of the scenario's |
@@ -191,15 +152,14 @@ class PlacementParallelEnv(ParallelEnv):
 
     def __init__(
         self,
-        scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
+        scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw" = "moving-hotspot",
         overrides: dict[str, Any] | None = None,
         observe_clock: bool = False,
         reward: "str | ServiceReward | None" = None,
         render_mode: str | None = None,
     ) -> None:
-        self.placement = _JointPlacement(scenario, overrides, observe_clock, reward, render_mode)
+        self.placement = JointPlacement(scenario, overrides, observe_clock, reward, render_mode)
         """The same world as an environment of one agent; don't step it."""
-        self.scenario = self.placement.scenario
         self.layout = self.placement.layout
         self.layout_of_agent = self.layout.with_num_nodes(1)
         self.render_mode = render_mode
@@ -225,6 +185,11 @@ class PlacementParallelEnv(ParallelEnv):
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
         """Return the action space of an agent, the same object each time."""
         return self.action_spaces[agent]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario of the current episode; before the first reset, the first that there is."""
+        return self.placement.scenario
 
     @property
     def np_random(self) -> np.random.Generator:
@@ -306,7 +271,7 @@ class PlacementParallelEnv(ParallelEnv):
             others = ", ".join(sorted(map(str, set(actions) - set(self.agents))))
             raise ValueError(f"actions are given for {others}: not an agent of this episode")
         none = self.layout.num_profiles
-        return np.array([_checked(agent, actions[agent], none) for agent in self.agents])
+        return np.array([checked_request(agent, actions[agent], none) for agent in self.agents])
 
     def _observations(self, state: "NDArray[np.float32]") -> _Observations:
         self._state = state
@@ -353,7 +318,7 @@ class PlacementParallelEnv(ParallelEnv):
         return self.placement.get_state()
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from :meth:`get_state` of an environment of the same scenario.
+        """Continue from :meth:`get_state` of an environment of the same scenario or draw.
 
         A state that is refused changes nothing.
 
@@ -380,29 +345,9 @@ class PlacementParallelEnv(ParallelEnv):
 
     def fork(self) -> Self:
         """Return an independent environment that continues identically (without a window)."""
-        twin = type(self)(
-            self.scenario,
-            observe_clock=self.placement.observe_clock,
-            reward=self.placement.reward.service,
-        )
+        twin = type(self)(self.placement.draw, **self.placement.fork_arguments())
         twin.set_state(self.get_state())
         return twin
-
-
-def _checked(agent: str, action: Any, none: int) -> int:
-    """Return an agent's action as an integer; refuse what is none of its space."""
-    try:
-        number = operator.index(action)
-    except TypeError:
-        number = None
-    if number is None or isinstance(action, bool | np.bool_):
-        raise TypeError(f"action of {agent} is {action!r}: it must be one integer")
-    if not 0 <= number <= none:
-        raise ValueError(
-            f"action of {agent} is {number}: it must lie in 0..{none} (a profile; {none} asks for "
-            "nothing)"
-        )
-    return number
 
 
 def parallel_env(**arguments: Any) -> PlacementParallelEnv:

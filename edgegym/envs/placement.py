@@ -8,10 +8,11 @@ import numpy as np
 
 from edgegym.envs.base import FleetEnv
 from edgegym.envs.info import INFO_KEYWORDS, INFO_MEANING, no_epoch
-from edgegym.interface.actions import PlacementActions, write_action_mask
-from edgegym.interface.layout import ObservationLayout
+from edgegym.interface.actions import PlacementActions, fleet_action_mask
+from edgegym.interface.layout import placement_layout
 from edgegym.interface.observation import Observer
 from edgegym.interface.reward import ServiceReward
+from edgegym.world.draw import ScenarioDraw
 from edgegym.world.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class PlacementEnv(FleetEnv):
     two policies meet the same requests. The bucket is full. ``initial.warmup_s`` seconds of traffic
     pass before the first observation, unrewarded.
 
+    With a :class:`~edgegym.world.draw.ScenarioDraw`, the seed also decides which scenario the
+    episode plays: one of several, with some fields drawn anew. ``info["scenario"]`` is its number,
+    ``info["scenario.PATH"]`` what a field was given, ``env.unwrapped.scenario`` the whole.
+    Observations are padded to the largest fleet and keep their scales.
+
     ## Episode End
 
     A continuing task: ``terminated`` is always False; ``truncated`` after
@@ -96,7 +102,7 @@ class PlacementEnv(FleetEnv):
 
     | argument | default | meaning |
     |---|---|---|
-    | scenario | "moving-hotspot" | a preset's name, a YAML or JSON file, or a Scenario |
+    | scenario | "moving-hotspot" | a preset, a YAML or JSON file, a Scenario, or a ScenarioDraw |
     | overrides | None | changes by dotted path, as ``{"demand.rate_per_node": 4.0}`` |
     | observe_clock | False | append the time of day |
     | reward | None | name or strategy for the traffic's value instead of the scenario's |
@@ -129,14 +135,14 @@ class PlacementEnv(FleetEnv):
 
     def __init__(
         self,
-        scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
+        scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw" = "moving-hotspot",
         overrides: dict[str, Any] | None = None,
         observe_clock: bool = False,
         reward: "str | ServiceReward | None" = None,
         render_mode: str | None = None,
     ) -> None:
         super().__init__(scenario, overrides, observe_clock, reward, render_mode)
-        self.layout = ObservationLayout.from_scenario(self.scenario, observe_clock=observe_clock)
+        self.layout = placement_layout(self.draw, observe_clock)
         self.actions = PlacementActions(
             num_nodes=self.layout.num_nodes, num_profiles=self.layout.num_profiles
         )
@@ -144,7 +150,10 @@ class PlacementEnv(FleetEnv):
             0.0, 1.0, shape=(self.layout.size,), dtype=np.float32
         )
         self.action_space = gymnasium.spaces.Discrete(self.actions.size)
-        self._observer = Observer(self.scenario, self.layout)
+        self._enter(self._setting)
+
+    def _make_observer(self, scenario: Scenario) -> Observer:
+        return Observer(scenario, self.layout, self.draw.layout_scenario)
 
     def step(self, action: Any) -> "tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]":
         """Start a move, or none, and run the epoch when it is due.
@@ -184,19 +193,7 @@ class PlacementEnv(FleetEnv):
 
     def action_masks(self) -> "NDArray[np.bool_]":
         """Return which actions are legal now, bool of shape [N·S + 1] (a fresh array)."""
-        fleet = self.fleet
-        state = fleet.state
-        mask = np.empty(self.actions.size, dtype=np.bool_)
-        write_action_mask(
-            state.up[0],
-            state.receiving[0],
-            state.profile[0],
-            state.slots[0],
-            fleet.world.move_bytes,
-            fleet.bucket_bytes,
-            mask,
-        )
-        return mask
+        return fleet_action_mask(self.fleet, self.actions)
 
     def _info(self, epoch: dict[str, int | float]) -> dict[str, Any]:
         return {**super()._info(epoch), "action_mask": self.action_masks()}

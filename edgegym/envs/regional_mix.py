@@ -13,6 +13,7 @@ from edgegym.interface.mix import MixActions, cheapest_moves
 from edgegym.interface.region_observation import RegionLayout, RegionObserver
 from edgegym.interface.regions import RegionGrid
 from edgegym.interface.reward import ServiceReward
+from edgegym.world.draw import ScenarioDraw
 from edgegym.world.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ class RegionalMixEnv(FleetEnv):
     ``initial.mix``) follow from the seed alone. The bucket is full. ``initial.warmup_s`` seconds of
     traffic pass before the first observation, unrewarded.
 
+    With a :class:`~edgegym.world.draw.ScenarioDraw`, the seed also decides which scenario the
+    episode plays: one of several, with some fields drawn anew. ``info["scenario"]`` is its number,
+    ``info["scenario.PATH"]`` what a field was given, ``env.unwrapped.scenario`` the whole.
+    Observations are padded to the largest fleet and keep their scales.
+
     ## Episode End
 
     A continuing task: ``terminated`` is always False; ``truncated`` after
@@ -97,7 +103,7 @@ class RegionalMixEnv(FleetEnv):
 
     | argument | default | meaning |
     |---|---|---|
-    | scenario | "moving-hotspot" | a preset's name, a YAML or JSON file, or a Scenario |
+    | scenario | "moving-hotspot" | a preset, a YAML or JSON file, a Scenario, or a ScenarioDraw |
     | overrides | None | changes by dotted path, as ``{"demand.rate_per_node": 4.0}`` |
     | regions | (2, 2) | rows and columns of the grid of regions |
     | observe_clock | False | append the time of day |
@@ -130,7 +136,7 @@ class RegionalMixEnv(FleetEnv):
 
     def __init__(
         self,
-        scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
+        scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw" = "moving-hotspot",
         overrides: dict[str, Any] | None = None,
         regions: Sequence[int] = (2, 2),
         observe_clock: bool = False,
@@ -140,7 +146,7 @@ class RegionalMixEnv(FleetEnv):
         super().__init__(scenario, overrides, observe_clock, reward, render_mode)
         self.regions = RegionGrid.from_scenario(self.scenario, regions)
         self.layout = RegionLayout.from_scenario(
-            self.scenario, self.regions.size, observe_clock=observe_clock
+            self.draw.layout_scenario, self.regions.size, observe_clock=observe_clock
         )
         self.actions = MixActions(
             num_regions=self.regions.size, num_profiles=self.layout.num_profiles
@@ -151,7 +157,18 @@ class RegionalMixEnv(FleetEnv):
         self.action_space = gymnasium.spaces.Box(
             -1.0, 1.0, shape=(self.actions.size,), dtype=np.float32
         )
-        self._observer = RegionObserver(self.scenario, self.layout, self.regions)
+        self._enter(self._setting)
+
+    def _make_observer(self, scenario: Scenario) -> RegionObserver:
+        # Episodes may play areas of other sizes.
+        self.regions = RegionGrid.from_scenario(scenario, (self.regions.rows, self.regions.columns))
+        return RegionObserver(
+            scenario,
+            self.layout,
+            self.regions,
+            num_nodes=self.draw.max_nodes,
+            reference=self.draw.layout_scenario,
+        )
 
     def step(self, action: Any) -> "tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]":
         """Start the cheapest moves towards the target mixes and run one epoch.
@@ -215,6 +232,7 @@ class RegionalMixEnv(FleetEnv):
             fleet.world.move_bytes,
         )
 
-    def _arguments(self) -> dict[str, Any]:
+    def fork_arguments(self) -> dict[str, Any]:
+        """Return what else a fork is made with."""
         regions = (self.regions.rows, self.regions.columns)
-        return {**super()._arguments(), "regions": regions}
+        return {**super().fork_arguments(), "regions": regions}

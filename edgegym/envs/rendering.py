@@ -43,7 +43,7 @@ class _Scene:
 
 
 class FleetRenderer:
-    """Draws the fleets of one scenario with Agg; no display, no global state of matplotlib.
+    """Draws the fleets of a scenario with Agg; no display, no global state of matplotlib.
 
     What stays (axes, legend) is drawn once an episode; a frame redraws only what moves.
 
@@ -61,8 +61,16 @@ class FleetRenderer:
         self._scene: _Scene | None = None
         self._window: Window | None = None
 
-    def start(self) -> None:
-        """Begin an episode: forget the charts and the places of the nodes."""
+    def start(self, scenario: "Scenario") -> None:
+        """Begin an episode: forget the charts and the places of the nodes.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            What it plays.
+        """
+        if scenario is not self._scenario:
+            self._scenario, self._palette = scenario, make_palette(scenario)
         self._minutes, self._coverage, self._load = [], [], []
         self._scene = None
 

@@ -13,8 +13,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from edgegym.envs.checks import check_kinds
-from edgegym.envs.episodes import Episodes, vector_info
-from edgegym.envs.tier_wait import advertised_tier_wait_s
+from edgegym.envs.drawn_fleets import DrawnFleets
+from edgegym.envs.episodes import Episodes, numbers_of, vector_info
+from edgegym.envs.fleet_group import AlikeFleets, FleetGroup
+from edgegym.envs.settings import Settings
 from edgegym.envs.vector_checks import (
     autoreset_mode_of,
     check_num_envs,
@@ -22,25 +24,15 @@ from edgegym.envs.vector_checks import (
     seed_of_each,
 )
 from edgegym.interface.actions import PlacementActions
-from edgegym.interface.batch import BatchObserver
-from edgegym.interface.layout import ObservationLayout
-from edgegym.interface.reward import ServiceReward, placement_reward
-from edgegym.simulator.batch import FleetBatch
+from edgegym.interface.layout import placement_layout
+from edgegym.interface.reward import ServiceReward
 from edgegym.threads import Crew, checked_threads
-from edgegym.world.resolve import resolve_scenario
+from edgegym.world.draw import ScenarioDraw, resolve_draw
 from edgegym.world.scenario import Scenario
 
-# Attributes of an environment that are the same for all.
-_SHARED = (
-    "actions",
-    "layout",
-    "metadata",
-    "observe_clock",
-    "render_mode",
-    "reward",
-    "scenario",
-    "spec",
-)
+# Attributes of an environment that are the same for all, and those of what its episode plays.
+_SHARED = ("actions", "draw", "layout", "metadata", "observe_clock", "render_mode", "spec")
+_DRAWN = ("reward", "scenario")
 
 _Step = tuple[
     NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]
@@ -98,7 +90,7 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
     def __init__(
         self,
         num_envs: int = 1,
-        scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
+        scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw" = "moving-hotspot",
         overrides: dict[str, Any] | None = None,
         observe_clock: bool = False,
         reward: "str | ServiceReward | None" = None,
@@ -117,10 +109,9 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         self.render_mode = None
         self.autoreset_mode = autoreset_mode_of(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.scenario = resolve_scenario(scenario, overrides)
+        self.draw = resolve_draw(scenario, overrides)
         self.observe_clock = observe_clock
-        self.reward = placement_reward(self.scenario, reward)
-        self.layout = ObservationLayout.from_scenario(self.scenario, observe_clock=observe_clock)
+        self.layout = placement_layout(self.draw, observe_clock)
         self.actions = PlacementActions(
             num_nodes=self.layout.num_nodes, num_profiles=self.layout.num_profiles
         )
@@ -131,10 +122,10 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._crew = Crew(checked_threads(num_threads))
-        self._fleets = FleetBatch(
-            self.scenario, num_envs, self._crew, advertised_tier_wait_s(self.scenario)
+        group = AlikeFleets if self.draw.is_fixed else DrawnFleets
+        self._fleets: FleetGroup = group(
+            Settings(self.draw, reward), self.layout, num_envs, self._crew
         )
-        self._observer = BatchObserver(self.scenario, self.layout, num_envs, self._crew)
         self._all = np.arange(num_envs)
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._seeds: list[int | None] = [None] * num_envs
@@ -156,9 +147,14 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         return tuple(self._seeds)
 
     @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """What the current episode of each environment plays."""
+        return tuple(setting.scenario for setting in self._fleets.settings)
+
+    @property
     def demand_per_s(self) -> NDArray[np.float64]:
         """Estimated requests/s nearest to each node, by family, shape [B, N, F]."""
-        return self._observer.demand_per_s
+        return self._fleets.demand_per_s
 
     def reset(
         self,
@@ -211,13 +207,8 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
 
     def _begin(self, rows: NDArray[np.int64]) -> None:
         """Start episodes, up to the end of their warm-up."""
-        fleets, which = self._fleets, rows.tolist()
-        words = [int(self._generator(b).integers(0, 2**64, dtype=np.uint64)) for b in which]
-        fleets.reset(which, words)
-        self._observer.reset(fleets.state, rows)
-        if self.scenario.initial.warmup_s > 0.0:
-            windows = fleets.advance(rows, self.scenario.initial.warmup_s)
-            self._observer.update(rows, fleets.state.window_nearest_demand, windows.seconds)
+        words = [int(self._generator(b).integers(0, 2**64, dtype=np.uint64)) for b in rows.tolist()]
+        self._fleets.begin(rows, words)
         self._begun[rows] = True
         self._ended[rows] = False
         self._epochs[rows] = 0
@@ -266,7 +257,7 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         self._run(rows, illegal, rewards)
         if over.any():
             self._begin(np.flatnonzero(over))
-        truncated = runs & (self._epochs >= self.scenario.control.horizon_epochs)
+        truncated = runs & (self._epochs >= self._fleets.horizon_epochs)
         observations = np.empty(self.observation_space.shape or (), dtype=np.float32)
         self._observe(self._all, observations)
         final: dict[str, Any] = {}
@@ -306,7 +297,7 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         nodes, profiles = np.divmod(actions[rows], self.actions.num_profiles)
         self._fleets.start_moves(rows, nodes, profiles)
         self._moves[rows] += 1
-        stands = moving & (self._moves < self.scenario.control.moves_per_epoch)
+        stands = moving & (self._moves < self._fleets.moves_per_epoch)
         return live & ~stands, ~legal
 
     def _run(
@@ -316,36 +307,27 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         if not len(rows):
             self._episodes.idle()
             return
-        fleets = self._fleets
-        windows = fleets.advance(rows, self.scenario.control.epoch_s)
-        self._observer.update(rows, fleets.state.window_nearest_demand, windows.seconds)
-        service, migration = self.reward.batch_components(windows)
-        self._episodes.record(
-            rows,
-            windows,
-            nodes=fleets.state.node_count[rows],
-            moves=self._moves[rows],
-            illegal_actions=illegal[rows].astype(np.int64),
-            reward=(service, migration),
-        )
+        values = self._fleets.run_epochs(rows)
+        values["moves"] = self._moves[rows]
+        values["illegal_actions"] = illegal[rows].astype(np.int64)
+        self._episodes.record(rows, values)
         self._moves[rows] = 0
         self._epochs[rows] += 1
-        rewards[rows] = service + migration
+        rewards[rows] = values["reward_service"] + values["reward_migration"]
 
     def _observe(self, rows: NDArray[np.int64], observations: NDArray[np.float32]) -> None:
-        self._observer.write(
-            rows, self._fleets.state, self._fleets.bucket_bytes(), observations, self._mask
-        )
+        self._fleets.write(rows, observations, self._mask)
 
     def _info(self, rows: NDArray[np.int64] | None) -> dict[str, Any]:
         """Return the infos of some environments, of all for None."""
-        values = self._episodes.values(rows)
+        values = self._episodes.values() | numbers_of(self._fleets.settings)
         values["action_mask"] = self._mask.copy()
         present = np.ones(self.num_envs, dtype=np.bool_)
         if rows is not None:
             present[:] = False
             present[rows] = True
-            values["action_mask"][~present] = False
+            for array in values.values():
+                array[~present] = 0
         return vector_info(values, present)
 
     def _final(self, ended: NDArray[np.int64], observations: NDArray[np.float32]) -> dict[str, Any]:
@@ -375,6 +357,8 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
             return tuple(self.action_masks(*args, **kwargs))
         if name in {"np_random", "np_random_seed"}:
             return getattr(self, name)
+        if name in _DRAWN:
+            return tuple(getattr(setting, name) for setting in self._fleets.settings)
         shared = {
             "action_space": "single_action_space",
             "observation_space": "single_observation_space",
@@ -383,7 +367,7 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
             return (getattr(self, shared.get(name, name)),) * self.num_envs
         raise AttributeError(
             f"the environments of a {type(self).__name__} have no attribute {name!r}; they have "
-            + ", ".join(("action_masks", "np_random", "np_random_seed", *shared, *_SHARED))
+            + ", ".join(("action_masks", "np_random", "np_random_seed", *shared, *_SHARED, *_DRAWN))
         )
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -394,15 +378,3 @@ class PlacementVectorEnv(gymnasium.vector.VectorEnv):
         """End the threads."""
         if hasattr(self, "_crew"):
             self._crew.close()
-
-
-_SHARED = (
-    "actions",
-    "layout",
-    "metadata",
-    "observe_clock",
-    "render_mode",
-    "reward",
-    "scenario",
-    "spec",
-)

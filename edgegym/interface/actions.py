@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edgegym.interface.padding import with_empty_rows
 from edgegym.jit import kernel
 
 if TYPE_CHECKING:
@@ -122,3 +123,31 @@ def write_action_mask(
                 and move_bytes[held, s] <= bucket_level_bytes
             )
     mask[nodes * profiles] = True
+
+
+def fleet_action_mask(fleet: Any, actions: PlacementActions) -> "NDArray[np.bool_]":
+    """Return which actions a fleet would accept now.
+
+    Parameters
+    ----------
+    fleet : Fleet
+    actions : PlacementActions
+        Of at least as many nodes as the fleet may have.
+
+    Returns
+    -------
+    ndarray of bool, shape [N·S + 1]
+        A fresh array.
+    """
+    state = fleet.state
+    own = np.empty(state.slots[0].size + 1, dtype=np.bool_)
+    write_action_mask(
+        state.up[0],
+        state.receiving[0],
+        state.profile[0],
+        state.slots[0],
+        fleet.world.move_bytes,
+        fleet.bucket_bytes,
+        own,
+    )
+    return with_empty_rows(own, len(own) - 1, actions.size)

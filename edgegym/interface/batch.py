@@ -100,14 +100,21 @@ class BatchObserver:
         B, the number of environments.
     crew : Crew
         Threads that write.
+    reference : Scenario, optional
+        The scenario that the layout's scales come from; the same if omitted.
     """
 
     def __init__(
-        self, scenario: "Scenario", layout: ObservationLayout, batch: int, crew: "Crew"
+        self,
+        scenario: "Scenario",
+        layout: ObservationLayout,
+        batch: int,
+        crew: "Crew",
+        reference: "Scenario | None" = None,
     ) -> None:
         self._world = scenario.compile()
         self._length_km = neighbourhood_length_km(scenario)
-        self._constants = observation_constants(scenario, layout)
+        self._constants = observation_constants(scenario, layout, reference)
         self._layout = layout
         self._crew = crew
         shape = (batch, layout.num_nodes, layout.num_families)

@@ -18,9 +18,17 @@ from edgegym.interface.blocks import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from edgegym.world.draw import ScenarioDraw
     from edgegym.world.scenario import Scenario
 
-__all__ = ["DEMAND_EWMA_S", "Feature", "ObservationLayout", "clock_period_s", "fleet_rows"]
+__all__ = [
+    "DEMAND_EWMA_S",
+    "Feature",
+    "ObservationLayout",
+    "clock_period_s",
+    "fleet_rows",
+    "placement_layout",
+]
 
 _DAY_S = 86_400.0
 
@@ -149,7 +157,27 @@ class ObservationLayout(BlockLayout):
         return self.row_block(observation)
 
     def with_num_nodes(self, num_nodes: int) -> "ObservationLayout":
-        """Return the same layout for another number of nodes."""
+        """Return the same layout for another number of nodes.
+
+        Raises
+        ------
+        ValueError
+            If it is below 1.
+        """
         if num_nodes < 1:
             raise ValueError(f"num_nodes is {num_nodes}: a layout has at least one node")
         return replace(self, num_nodes=num_nodes)
+
+
+def placement_layout(draw: "ScenarioDraw", observe_clock: bool = False) -> ObservationLayout:
+    """Return the layout that the observations of all scenarios of a draw have.
+
+    Parameters
+    ----------
+    draw : ScenarioDraw
+        Its reference gives the scales, its largest fleet the number of nodes.
+    observe_clock : bool
+        Append ``clock`` (sine and cosine of the time of day) to the global block.
+    """
+    layout = ObservationLayout.from_scenario(draw.layout_scenario, observe_clock=observe_clock)
+    return layout.with_num_nodes(draw.max_nodes)

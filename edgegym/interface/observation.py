@@ -16,6 +16,7 @@ from edgegym.interface.neighbourhood import (
     build_neighbourhood,
     neighbourhood_length_km,
 )
+from edgegym.interface.padding import with_empty_rows
 from edgegym.jit import kernel
 
 if TYPE_CHECKING:
@@ -248,15 +249,29 @@ def write_observation(
     )
 
 
-def observation_constants(scenario: "Scenario", layout: ObservationLayout) -> Constants:
-    """Return the numbers of a scenario that its observations need."""
+def observation_constants(
+    scenario: "Scenario", layout: ObservationLayout, reference: "Scenario | None" = None
+) -> Constants:
+    """Return the numbers of a scenario that its observations need.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The world.
+    layout : ObservationLayout
+        Of the observations.
+    reference : Scenario, optional
+        The scenario that gives the scale of demand, for as many nodes as the world has; the world
+        itself if omitted.
+    """
     world = scenario.compile()
+    usual = world if reference is None else reference.compile()
     return Constants(
         move_bytes=np.ascontiguousarray(world.move_bytes),
         burst_bytes=float(world.burst_bytes),
         demand_scale=float(layout.feature("demand").scale or 0.0),
         capacity_scale=float(layout.feature("near_capacity").scale or 0.0),
-        long_run_per_s=float(world.mean_rate_per_s),
+        long_run_per_s=float(usual.mean_rate_per_s * (world.mean_nodes / usual.mean_nodes)),
         clock_period_s=clock_period_s(scenario),
     )
 
@@ -268,7 +283,15 @@ class Observer:
     ----------
     scenario : Scenario
     layout : ObservationLayout
-        Of that scenario.
+        Of that scenario, or of another with the same profiles and families and at least as many
+        nodes.
+    reference : Scenario, optional
+        The scenario that the layout's scales come from; the same if omitted.
+
+    Raises
+    ------
+    ValueError
+        If the layout has too few nodes.
 
     Notes
     -----
@@ -276,14 +299,25 @@ class Observer:
     :meth:`observe` whenever an observation is wanted.
     """
 
-    def __init__(self, scenario: "Scenario", layout: ObservationLayout) -> None:
+    def __init__(
+        self,
+        scenario: "Scenario",
+        layout: ObservationLayout,
+        reference: "Scenario | None" = None,
+    ) -> None:
         world = scenario.compile()
+        if world.max_nodes > layout.num_nodes:
+            raise ValueError(
+                f"layout has {layout.num_nodes} nodes: the scenario may have {world.max_nodes}"
+            )
         self._shape = (layout.num_nodes, layout.num_families)
         self._size = layout.size
+        self._global_features = layout.global_features
         self._node_features = layout.node_features
+        self._node_block = int(world.max_nodes) * layout.node_features
         self._world = world
         self._length_km = neighbourhood_length_km(scenario)
-        self._constants = observation_constants(scenario, layout)
+        self._constants = observation_constants(scenario, layout, reference)
         self._around = Neighbourhood(
             np.zeros(layout.num_nodes + 1, np.int64), np.empty(0, np.int64), np.empty(0)
         )
@@ -365,7 +399,7 @@ class Observer:
             state.queued[b],
             state.in_flight[b],
         )
-        out = np.empty(self._size, dtype=np.float32)
+        out = np.empty(self._node_block + self._global_features, dtype=np.float32)
         write_observation(
             self._node_count,
             self._node_features,
@@ -378,7 +412,7 @@ class Observer:
             self._near_demand,
             out,
         )
-        return out
+        return with_empty_rows(out, self._node_block, self._size)
 
     def get_state(self) -> dict[str, Any]:
         """Return the estimates and neighbourhoods as plain arrays (copies)."""

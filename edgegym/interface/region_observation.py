@@ -117,6 +117,10 @@ class RegionObserver:
         Of that scenario.
     grid : RegionGrid
         The regions of that layout.
+    num_nodes : int, optional
+        Nodes of the demand estimates; the most that the scenario may have if omitted.
+    reference : Scenario, optional
+        The scenario that the layout's scales come from; the same if omitted.
 
     Notes
     -----
@@ -124,13 +128,22 @@ class RegionObserver:
     takes over.
     """
 
-    def __init__(self, scenario: "Scenario", layout: RegionLayout, grid: "RegionGrid") -> None:
+    def __init__(
+        self,
+        scenario: "Scenario",
+        layout: RegionLayout,
+        grid: "RegionGrid",
+        *,
+        num_nodes: int | None = None,
+        reference: "Scenario | None" = None,
+    ) -> None:
         self._layout = layout
         self._grid = grid
+        usual = scenario if reference is None else reference
         self._node_layout = ObservationLayout.from_scenario(
-            scenario, observe_clock=layout.observes_clock
-        )
-        self._nodes = Observer(scenario, self._node_layout)
+            usual, observe_clock=layout.observes_clock
+        ).with_num_nodes(scenario.max_nodes if num_nodes is None else num_nodes)
+        self._nodes = Observer(scenario, self._node_layout, usual)
         self._scales = np.concatenate(
             [np.full(f.size, np.nan if f.scale is None else f.scale) for f in layout.features]
         )[: layout.region_features]

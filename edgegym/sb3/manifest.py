@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from edgegym.files import write_text
 from edgegym.interface.layout import ObservationLayout
 from edgegym.world.block import Block
-from edgegym.world.scenario import Scenario
+from edgegym.world.draw import ScenarioDraw
 
 _FORMAT = 1
 _PACKAGES = (
@@ -47,7 +47,9 @@ class Manifest(Block):
     scenario_name: str
     """Name of the scenario."""
     scenario: dict[str, Any]
-    """The whole scenario, overrides applied."""
+    """The whole scenario, overrides applied; of a draw the one that gives the scales."""
+    draw: dict[str, Any] | None = None
+    """The whole draw of scenarios, see ``ScenarioDraw.document``, if training had one."""
     layout: dict[str, Any]
     """The observation layout, see ``ObservationLayout.to_dict``."""
     layout_hash: str
@@ -78,7 +80,7 @@ class Manifest(Block):
         cls,
         *,
         env_id: str,
-        scenario: Scenario,
+        draw: ScenarioDraw,
         layout: ObservationLayout,
         algorithm: str,
         policy: str,
@@ -92,7 +94,7 @@ class Manifest(Block):
         Parameters
         ----------
         env_id : str
-        scenario : Scenario
+        draw : ScenarioDraw
             Of the training environments.
         layout : ObservationLayout
             Of the training environments.
@@ -109,8 +111,9 @@ class Manifest(Block):
             versions={"python": platform.python_version()}
             | {package: version(package) for package in _PACKAGES},
             env_id=env_id,
-            scenario_name=scenario.name,
-            scenario=scenario.document(),
+            scenario_name=draw.layout_scenario.name,
+            scenario=draw.layout_scenario.document(),
+            draw=None if draw.is_fixed else draw.document(),
             layout=layout.to_dict(),
             layout_hash=layout.hash,
             node_features=layout.node_features,

@@ -17,6 +17,7 @@ from edgegym.files import atomic_path
 from edgegym.interface.layout import ObservationLayout
 from edgegym.sb3.manifest import Manifest, ModelError
 from edgegym.sb3.scorer import NodeScorerPolicy
+from edgegym.world.draw import ScenarioDraw
 from edgegym.world.resolve import resolve_scenario
 from edgegym.world.scenario import Scenario
 
@@ -201,16 +202,16 @@ def _spaces_of(layout: ObservationLayout) -> dict[str, Any]:
 
 def _describe(model: BaseAlgorithm, total_steps: int | None) -> Manifest:
     env = model.get_env()
-    if env is None or not (env.has_attr("layout") and env.has_attr("scenario")):
+    if env is None or not (env.has_attr("layout") and env.has_attr("draw")):
         raise ModelError(
             "the model has no edgegym environment, so its manifest cannot be written: "
             "call model.set_env(env) first"
         )
-    scenario: Scenario = env.get_attr("scenario")[0]
+    draw: ScenarioDraw = env.get_attr("draw")[0]
     spec = env.get_attr("spec")[0]
     return Manifest.describe(
         env_id=_PLACEMENT_ID if spec is None else spec.id,
-        scenario=scenario,
+        draw=draw,
         layout=env.get_attr("layout")[0],
         algorithm=type(model).__name__,
         policy=type(model.policy).__name__,

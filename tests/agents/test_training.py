@@ -134,3 +134,15 @@ def test_ctrl_c_keeps_what_was_learned(config, console, tmp_path, ctrl_c_when):
     assert Manifest.read(result.model_path).steps == result.steps
     longer = config.with_settings([f"total_steps={result.steps + 40}"])
     assert train(longer, folder, console, threads=1).steps == result.steps + 40
+
+
+def test_training_on_drawn_scenarios(config, console, tmp_path):
+    worlds = tmp_path / "worlds.yaml"
+    law = "{kind: uniform, path: demand.request_intensity, low: 0.5, high: 1.5}"
+    worlds.write_text(f"scenarios: [toy]\nvary: [{law}]\n")
+    drawn = config.with_settings([f"scenario={worlds}", "overrides.initial.warmup_s=5"])
+    result = train(drawn, tmp_path / "run", console, threads=1)
+    manifest = Manifest.read(result.model_path)
+    assert manifest.draw["vary"][0]["high"] == 1.5
+    assert manifest.scenario["initial"]["warmup_s"] == 5.0
+    assert manifest.steps == 200

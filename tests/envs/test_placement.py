@@ -5,8 +5,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from edgegym.envs.checks import STATE_KEYS
 from edgegym.envs.info import EPOCH_KEYS, INFO_KEYWORDS
@@ -134,47 +132,6 @@ def test_observations_and_masks_are_fresh_arrays():
     assert not np.shares_memory(info["action_mask"], again["action_mask"])
     np.testing.assert_array_equal(first, kept)
     np.testing.assert_array_equal(info["action_mask"], mask)
-
-
-@settings(max_examples=15, deadline=None)
-@given(data=st.data(), seed=st.integers(0, 10**6), moves=st.integers(1, 3))
-def test_mask_is_exact_and_the_budget_holds(data, seed, moves):
-    env = make(
-        **{
-            "control.moves_per_epoch": moves,
-            "control.epoch_s": data.draw(st.sampled_from([0.5, 2.0, 20.0])),
-        }
-    )
-    world = env.scenario.compile()
-    env.reset(seed=seed)
-    rng = np.random.default_rng(seed)
-    spent, start_s = 0, env.fleet.now_s
-    for _ in range(8):
-        mask = env.action_masks()
-        np.testing.assert_array_equal(mask[:-1], env.fleet.legal_moves().ravel())
-        probe = env.fleet.fork()
-        for action in rng.choice(env.actions.no_op, 12):
-            node, profile = divmod(int(action), env.actions.num_profiles)
-            twin = probe.fork()
-            try:
-                twin.start_move(node, profile)
-                accepted = True
-            except ValueError:
-                accepted = False
-            assert accepted == mask[action]
-        choices = [int(rng.choice(np.flatnonzero(mask))), int(rng.integers(env.actions.size))]
-        action = choices[data.draw(st.integers(0, 1))]
-        before = env.fleet.state.profile[0].copy()
-        epoch = env.epoch
-        *_, info = env.step(action)
-        if action != env.actions.no_op and mask[action]:
-            node, profile = divmod(action, env.actions.num_profiles)
-            spent += int(world.move_bytes[before[node], profile])
-        assert info["illegal_actions"] == int(not mask[action])
-        if not mask[action]:
-            assert env.epoch == epoch + 1
-        allowance = world.burst_bytes + world.budget_bytes_per_s * (env.fleet.now_s - start_s)
-        assert spent <= allowance * (1 + 1e-12)
 
 
 def test_demand_estimate_follows_the_counted_requests():

@@ -15,6 +15,7 @@ from edgegym.envs.placement import PlacementEnv
 from edgegym.envs.regional_mix import RegionalMixEnv
 from edgegym.world import preset, presets
 from edgegym.world.rounding import largest_remainder
+from tests.envs.worlds import REWARDS, SEEDS, budget_holds, worlds
 
 ENV_ID = "edgegym:EdgeGym/RegionalMix-v0"
 SHORT = {"control.horizon_epochs": 4, "initial.warmup_s": 1.0, "control.epoch_s": 1.0}
@@ -116,23 +117,50 @@ def test_copies_continue_identically(way):
     assert trace(env, 2, 2) == trace(twin, 2, 2)
 
 
-@settings(max_examples=12)
-@given(data=st.data(), seed=st.integers(0, 10**6), moves=st.integers(1, 5))
-def test_the_budget_holds_and_the_cheapest_moves_start(data, seed, moves):
-    env = make(
-        data.draw(st.sampled_from(["moving-hotspot", "toy"])),
-        data.draw(st.sampled_from([(1, 1), (2, 2), (3, 1)])),
-        **{
-            "control.moves_per_epoch": moves,
-            "control.epoch_s": data.draw(st.sampled_from([0.5, 2.0])),
-            "control.horizon_epochs": 100,
-        },
-    )
+def check_observation(env, observation):
+    """Hold an observation against the fleet it speaks of."""
+    assert observation in env.observation_space
+    state, layout = env.fleet.state, env.layout
+    count = int(state.node_count[0])
+    region = env.regions.of(state.node_x[0, :count], state.node_y[0, :count])
+    serves = state.up[0, :count] & (state.slots[0, :count] > 0).any(axis=1)
+    for feature in layout.features:
+        decoded = layout.decode(observation, feature.name)
+        assert np.isfinite(decoded).all()
+        assert (decoded >= 0.0).all()
+    nodes = layout.decode(observation, "nodes")[:, 0]
+    for r in range(env.regions.size):
+        here = serves & (region == r)
+        assert nodes[r] == pytest.approx(here.sum(), rel=1e-5)
+        held = np.bincount(state.profile[0, :count][here], minlength=layout.num_profiles)
+        share = layout.decode(observation, "share")[r]
+        np.testing.assert_allclose(share, held / max(here.sum(), 1), rtol=1e-6)
+        np.testing.assert_allclose(
+            layout.decode(observation, "demand")[r],
+            env.demand_per_s[:count][region == r].sum(axis=0),
+            rtol=1e-5,
+        )
+
+
+@settings(max_examples=25)
+@given(
+    scenario=worlds(),
+    regions=st.sampled_from([(1, 1), (2, 2), (3, 1)]),
+    seed=SEEDS,
+    reward=REWARDS,
+    clock=st.booleans(),
+)
+def test_in_every_world_the_budget_holds_and_the_cheapest_moves_start(
+    scenario, regions, seed, reward, clock
+):
+    env = RegionalMixEnv(scenario, regions=regions, reward=reward, observe_clock=clock)
+    moves = scenario.control.moves_per_epoch
     world = env.scenario.compile()
-    env.reset(seed=seed)
+    observation, _ = env.reset(seed=seed)
     rng = np.random.default_rng(seed)
-    spent, start_s = 0, env.fleet.now_s
-    for _ in range(8):
+    spent = []
+    for _ in range(6):
+        check_observation(env, observation)
         action = rng.uniform(-1.0, 1.0, env.actions.size)
         before, level = env.fleet.state.profile[0].copy(), env.fleet.bucket_bytes
         planned = env.planned_moves(action)
@@ -141,16 +169,16 @@ def test_the_budget_holds_and_the_cheapest_moves_start(data, seed, moves):
         affordable = 0
         while affordable < min(len(prices), moves) and sum(prices[: affordable + 1]) <= level:
             affordable += 1
-        *_, info = env.step(action)
-        expected = before.copy()
+        spent.append((env.fleet.now_s, sum(prices[:affordable])))
+        probe = env.fleet.fork()
         for i, s in planned[:affordable]:
-            expected[i] = s
-        np.testing.assert_array_equal(env.fleet.state.profile[0], expected)
+            probe.start_move(i, s)
+        observation, *_, info = env.step(action)
+        probe.advance(scenario.control.epoch_s)
+        np.testing.assert_array_equal(env.fleet.state.profile[0], probe.state.profile[0])
         assert info["moves"] == affordable
         assert info["bytes_moved"] == sum(prices[:affordable]) <= level
-        spent += info["bytes_moved"]
-        allowance = world.burst_bytes + world.budget_bytes_per_s * (env.fleet.now_s - start_s)
-        assert spent <= allowance * (1 + 1e-12)
+        assert budget_holds(spent, scenario)
 
 
 def test_a_steady_target_is_reached_and_held():

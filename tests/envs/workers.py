@@ -18,3 +18,12 @@ def run_episode(seed: int) -> bytes:
         parts += [observation.tobytes(), np.float64(reward).tobytes()]
     env.close()
     return b"".join(parts)
+
+
+def run_drawn(draw, seed: int) -> tuple[bytes, dict[str, float]]:
+    """Return the first observation and numbers of the second episode of a draw."""
+    env = gym.make(ENV_ID, scenario=draw)
+    env.reset(seed=seed)
+    observation, info = env.reset()
+    env.close()
+    return observation.tobytes(), {key: info[key] for key in info if key.startswith("scenario")}

@@ -10,8 +10,16 @@ from sb3_contrib import MaskablePPO
 import edgegym
 from edgegym.envs.placement import PlacementEnv
 from edgegym.interface.layout import ObservationLayout
-from edgegym.sb3 import Manifest, ModelError, load_model, save_model
-from edgegym.world import ScenarioError
+from edgegym.sb3 import (
+    EdgeVecEnv,
+    Manifest,
+    ModelError,
+    NodeScorerPolicy,
+    load_model,
+    save_model,
+    scorer_kwargs,
+)
+from edgegym.world import Integers, ScenarioDraw, ScenarioError
 
 
 @pytest.fixture
@@ -209,3 +217,41 @@ def test_a_failed_save_leaves_the_old_model(saved, toy_model, monkeypatch):
         save_model(toy_model, saved)
     assert (saved.read_bytes(), saved.with_suffix(".json").read_bytes()) == before
     assert sorted(path.name for path in saved.parent.iterdir()) == ["model.json", "model.zip"]
+
+
+def test_a_model_of_drawn_scenarios_fits_their_reference(tmp_path, toy):
+    law = Integers(path="nodes.count", low=2, high=4)
+    draw = ScenarioDraw(scenarios=("toy",), vary=(law,))
+    env = EdgeVecEnv.make("edgegym:EdgeGym/Placement-v0", 2, scenario=draw, num_threads=1)
+    model = MaskablePPO(
+        NodeScorerPolicy,
+        env,
+        n_steps=4,
+        batch_size=8,
+        n_epochs=1,
+        policy_kwargs=scorer_kwargs(env, width=8),
+        seed=3,
+        device="cpu",
+    )
+    model.learn(8)
+    path = save_model(model, tmp_path / "model.zip")
+    env.close()
+    manifest = Manifest.read(path)
+    assert ScenarioDraw(**manifest.draw) == draw
+    assert edgegym.Scenario.from_document(manifest.scenario) == toy
+    assert manifest.num_nodes == 4
+    # One observation with two nodes and two rows of padding, and the same without.
+    loaded = load_model(path, "toy")
+    small, large = PlacementEnv("toy"), PlacementEnv(draw)
+    for seed in range(20):
+        observation, info = large.reset(seed=seed)
+        if large.scenario.nodes.count == 2:
+            break
+    same, _ = small.reset(seed=seed)
+    layout = large.layout
+    np.testing.assert_array_equal(layout.node_block(observation)[:2], small.layout.node_block(same))
+    stir(model)
+    loaded.policy.load_state_dict(model.policy.state_dict())
+    chosen, _ = model.predict(observation, deterministic=True, action_masks=info["action_mask"])
+    alone, _ = loaded.predict(same, deterministic=True, action_masks=small.action_masks())
+    assert chosen == alone < small.actions.no_op

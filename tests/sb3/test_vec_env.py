@@ -10,6 +10,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from edgegym.envs.vector import PlacementVectorEnv
 from edgegym.sb3 import EdgeVecEnv
+from edgegym.world import Integers, ScenarioDraw, Uniform
 
 ENV_ID = "edgegym:EdgeGym/Placement-v0"
 
@@ -118,3 +119,24 @@ def test_what_it_adapts():
         EdgeVecEnv(gymnasium.make(ENV_ID, scenario="toy"))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="autoreset_mode next_step: it must be same_step"):
         EdgeVecEnv(PlacementVectorEnv(2, "toy"))
+
+
+def test_same_as_dummy_vec_env_in_drawn_scenarios():
+    draw = ScenarioDraw(
+        scenarios=("toy",),
+        vary=(
+            Integers(path="nodes.count", low=1, high=4),
+            Uniform(path="demand.request_intensity", low=0.5, high=1.5),
+        ),
+    )
+    vector = EdgeVecEnv.make(ENV_ID, 2, scenario=draw)
+    assert vector.get_attr("draw") == [draw] * 2
+    seen, infos = play(vector)
+    expected, expected_infos = play(
+        DummyVecEnv([lambda: Monitor(gymnasium.make(ENV_ID, scenario=draw))] * 2)
+    )
+    for mine, theirs in zip(seen, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    numbers = [[info["scenario.nodes.count"] for info in rows] for rows in (infos, expected_infos)]
+    assert numbers[0] == numbers[1]
+    assert len(set(numbers[0])) > 1
