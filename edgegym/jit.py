@@ -3,6 +3,7 @@
 Numba's on-disk cache looks only at the file of the compiled function: an edit in a callee that
 lives elsewhere goes unnoticed and the old machine code runs. So every kernel is cached in a folder
 named after a hash of all sources that hold kernels: an edit in any of them starts a fresh folder.
+Installations with the same sources and the same Numba share it, wherever they lie.
 """
 
 import gc
@@ -20,6 +21,7 @@ from typing import Any
 
 import numba
 from numba.core import config, event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
 _STALE_AFTER_S = 7 * 24 * 3600.0
 # Kernels and the constants compiled into them live here and nowhere else.
@@ -56,7 +58,7 @@ def _cache_root() -> Path:
 
 def _source_hash() -> str:
     """Return a hash of everything that is compiled, or compiled in; it names the cache folder."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(numba.__version__.encode())
     here = Path(__file__)
     sources = [here]
     for package in _KERNEL_PACKAGES:
@@ -103,6 +105,27 @@ def cache_folder() -> Path:
     else:
         os.utime(folder)
     return folder
+
+
+class _Locator(UserProvidedCacheLocator):
+    """Where a kernel is kept: by its place in edgegym instead of on the machine."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """Return the name of the folder for a source file."""
+        folder = Path(py_file).absolute().parent
+        here = Path(__file__).absolute().parent
+        if not folder.is_relative_to(here):
+            return super().get_suitable_cache_subpath(py_file)
+        return ".".join(folder.relative_to(here).parts) or "edgegym"
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012 - as in Numba
+
+
+class _KernelCache(FunctionCache):
+    _impl_class = _KernelCacheImpl
 
 
 class _Announcer(event.Listener):
@@ -175,10 +198,15 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda target: kernel(target, **options)
     settings = {"cache": True, "nogil": True, "error_model": "numpy"} | options
+    cached = settings.pop("cache")
+    dispatcher = numba.njit(**settings)(function)
+    if not cached or numba_config.DISABLE_JIT:
+        return dispatcher
     before = numba_config.CACHE_DIR
     # Numba reads the folder while it decorates: restoring it leaves users' own functions alone.
     numba_config.CACHE_DIR = str(cache_folder())
     try:
-        return numba.njit(**settings)(function)
+        dispatcher._cache = _KernelCache(function)
     finally:
         numba_config.CACHE_DIR = before
+    return dispatcher
