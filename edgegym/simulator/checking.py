@@ -167,7 +167,6 @@ def _check_fleet(world: World, state: FleetState) -> None:
     _check_range("sites, holding", site >> HOLDS_SHIFT, 0, rows - 1)
     _check_range("sites, node", site & NODE_MASK, 0, stations - 1)
     _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, stations - 1)
-    _check_range("cell_seed", state.cell_seed, 0, nodes - 1)
     _check_range("cell_start", state.cell_start, 0, nodes)
     if int(state.cells[0].prod()) > max(cells, 0) or state.cells.min() < 0:
         raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")

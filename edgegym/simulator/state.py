@@ -105,7 +105,6 @@ class FleetState(NamedTuple):
     sites: Floats  # [B, N, NUM_SITE] nodes in the order of the search: by cell, then by index
     cells: Ints  # [B, 2] cells of the search grid in x and y, 0 without a grid
     cell_start: Ints  # [B, cells + 1] first place of each cell
-    cell_seed: Ints  # [B, cells] place of a node in or near each cell
     scan: Floats  # [B, 2, N] scratch of the search without a grid
     counters: Ints  # [B, NUM_COUNTERS]
     family_counters: Ints  # [B, 3, F]
@@ -265,7 +264,6 @@ def allocate(
         sites=floats(m, NUM_SITE),
         cells=ints(2),
         cell_start=ints(grid_cells + 1),
-        cell_seed=ints(grid_cells),
         scan=floats(2, 0 if grid_cells else n),
         counters=ints(NUM_COUNTERS),
         family_counters=ints(3, f),
