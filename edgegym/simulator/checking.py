@@ -15,6 +15,8 @@ from edgegym.simulator.columns import (
     NEXT_REQUEST,
     NODE,
     NODE_MASK,
+    NOTED_FAMILY,
+    NOTED_NODE,
     NUM_RECORDS,
     NUM_REQUESTS,
     PLACE,
@@ -179,6 +181,8 @@ def _check_queues(world: World, state: FleetState) -> None:
     scalars, capacity = state.scalars, state.request_time_s.shape[1]
     _check_range("scalars[FREE_RECORD]", scalars[:, FREE_RECORD], -1, records - 1)
     _check_range("scalars[USED_RECORDS]", scalars[:, USED_RECORDS], 0, records)
+    _check_range("scalars[NOTED_NODE]", scalars[:, NOTED_NODE], -1, world.max_nodes - 1)
+    _check_range("scalars[NOTED_FAMILY]", scalars[:, NOTED_FAMILY], 0, world.num_families - 1)
     _check_range("scalars[NUM_RECORDS]", scalars[:, NUM_RECORDS], records, records)
     _check_range("scalars[NUM_REQUESTS]", scalars[:, NUM_REQUESTS], 0, capacity)
     loaded = int(scalars[0, NUM_REQUESTS])

@@ -248,9 +248,7 @@ def fetch_own(calendar: Calendar, nodes: Nodes, records: Records, entry: int) ->
         prefetch(nodes.work, node, 0)
         prefetch(nodes.work, node, 8)
         prefetch(records.time, record, 0)
-        prefetch(records.time, record, 4)
         prefetch(records.info, record, 0)
-        prefetch(records.info, record, 5)
 
 
 @inlined
@@ -275,9 +273,7 @@ def fetch_others(calendar: Calendar, nodes: Nodes, records: Records, entry: int)
     neighbour = neighbour_of(calendar, nodes, entry)
     if neighbour >= 0:
         prefetch(records.time, neighbour, 0)
-        prefetch(records.time, neighbour, 4)
         prefetch(records.info, neighbour, 0)
-        prefetch(records.info, neighbour, 5)
 
 
 @inlined

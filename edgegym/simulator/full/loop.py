@@ -8,6 +8,8 @@ from edgegym.simulator.columns import (
     DRAINING,
     IN_SLOTS,
     NEXT_REQUEST,
+    NOTED_FAMILY,
+    NOTED_NODE,
     NUM_REQUESTS,
     SIZE,
     SLOTS,
@@ -83,8 +85,21 @@ def _take_request(fleet: FullLane, position: int, time: float) -> None:
     record = admit(fleet, position, time)
     family = fleet.core.types.family[fleet.requests.type[position]]
     nearest = dispatch(fleet, record, time)
+    _count_nearest(fleet)
+    # Counted one request late, when its memory has come.
+    fleet.core.scalars[NOTED_NODE] = nearest
+    fleet.core.scalars[NOTED_FAMILY] = family
     if nearest >= 0:
-        fleet.nearest_demand[nearest, family] += 1
+        prefetch(fleet.nearest_demand, nearest, family)
+
+
+@inlined
+def _count_nearest(fleet: FullLane) -> None:
+    """Count the nearest node of the last request, if that is still to be done."""
+    scalars = fleet.core.scalars
+    if scalars[NOTED_NODE] >= 0:
+        fleet.nearest_demand[scalars[NOTED_NODE], scalars[NOTED_FAMILY]] += 1
+        scalars[NOTED_NODE] = -1
 
 
 @helper
@@ -150,6 +165,7 @@ def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> Non
 @helper
 def _close_window(fleet: FullLane, until: float) -> None:
     core = fleet.core
+    _count_nearest(fleet)
     settle(fleet.desk, until)
     count_link(fleet.desk.counts, fleet.link, until)
     for station in range(fleet.desk.stations):
@@ -191,9 +207,7 @@ def _fetch_own(fleet: FullLane, entry: int) -> None:
     if concerns_request(calendar.entries[entry, 1]):
         record = record_of(calendar.entries[entry, 2])
         prefetch(tasks.num, record, 0)
-        prefetch(tasks.num, record, 8)
         prefetch(tasks.real, record, 0)
-        prefetch(tasks.real, record, 8)
 
 
 @inlined
@@ -204,9 +218,7 @@ def _fetch_others(fleet: FullLane, entry: int) -> None:
     neighbour = neighbour_of(calendar, core.nodes, entry)
     if neighbour >= 0 and kind_of(calendar.entries[entry, 1]) == SLOT_END:
         prefetch(tasks.num, neighbour, 0)
-        prefetch(tasks.num, neighbour, 8)
         prefetch(tasks.real, neighbour, 0)
-        prefetch(tasks.real, neighbour, 8)
 
 
 @helper
