@@ -18,6 +18,7 @@
 #include <ctime>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 using i64 = std::int64_t;
@@ -25,7 +26,7 @@ using std::vector;
 
 constexpr double INF = std::numeric_limits<double>::infinity();
 constexpr double TICKS_PER_S = 1073741824.0;
-constexpr int BLOCK = 4096, LEAF = 8, AHEAD = 4, ROWS = 2;
+constexpr int BLOCK = 4096, LEAF = 8, AHEAD = 4, ROWS = 1;
 constexpr int SUB_LOG2 = 6, MIN_LOG2 = -10, MAX_LOG2 = 14;
 constexpr int BINS = ((MAX_LOG2 - MIN_LOG2) << SUB_LOG2) + 2;
 constexpr double SCORE_SLACK = 1.0 + 1e-12, DISC_SLACK = 1.0 + 1e-9, CELL_SLACK = 1e-9;
@@ -146,8 +147,12 @@ class Heap {
     vector<Event> events_;
 };
 
-struct Leaf {
+struct alignas(64) Leaf {
     Event events[LEAF];
+};
+// Where one is among the entries of a page; over where the entry is not before the end.
+struct Walk {
+    i64 entry = 0, end = 0, leaf = -1;
 };
 
 class Queue {
@@ -167,10 +172,9 @@ class Queue {
             put(event);
         }
     }
-    template <class Fetch>
-    void turn_page(double limit_s, Fetch fetch) {
+    void turn_page(double limit_s) {
         i64 last = page_of(limit_s), page = current_;
-        if (!far_.empty()) last = std::min(last, page_of(far_.first().time));
+        if (!later_.empty()) last = std::min(last, page_of(later_.first().time));
         if (waiting_ == 0) {
             page = std::max(page, last);
         } else {
@@ -181,15 +185,34 @@ class Queue {
                 }
             }
         }
-        bool turned = page > current_;
         current_ = page;
-        while (!far_.empty() && page_of(far_.first().time) <= page) {
-            soon.push(far_.first());
-            far_.pop();
+        while (!later_.empty() && page_of(later_.first().time) <= page) {
+            soon.push(later_.first());
+            later_.pop();
         }
-        if (turned) walk(page + 1, fetch);
+    }
+    // Walks over the entries of the next page and of the one after it.
+    void walk_ahead() {
+        i64 leaf = head_[(current_ + 3) & mask_] >> 4;
+        if (leaf >= 0) fetch_leaf(leaf);
+        __builtin_prefetch(&head_[(current_ + 10) & mask_]);
+        near = walk(current_ + 1), far = walk(current_ + 2);
+    }
+    const Event* next(Walk& walk) {
+        if (walk.entry >= walk.end) return nullptr;
+        const Event* event = &leaves_[walk.entry / LEAF].events[walk.entry % LEAF];
+        if (++walk.entry == walk.end) {
+            i64 leaf = walk.leaf;
+            walk = Walk{};
+            if (leaf >= 0) {
+                walk = {leaf * LEAF, leaf * LEAF + LEAF, following_[leaf]};
+                if (walk.leaf >= 0) fetch_leaf(walk.leaf);
+            }
+        }
+        return event;
     }
     Heap soon;
+    Walk near, far;
 
    private:
     i64 page_of(double time) const { return i64(std::min(time * pages_per_s_, 0x1p62)); }
@@ -200,7 +223,7 @@ class Queue {
         } else if (page - current_ <= mask_) {
             write(page, event);
         } else {
-            far_.push(event);
+            later_.push(event);
         }
     }
     void write(i64 page, const Event& event) {
@@ -223,12 +246,15 @@ class Queue {
         head = (leaf << 4) + used + 1;
         ++waiting_;
     }
-    template <class Visit>
-    void walk(i64 page, Visit visit) {
-        i64 head = head_[page & mask_], leaf = head >> 4, used = head & 15;
-        for (; leaf >= 0; leaf = following_[leaf], used = LEAF)
-            for (i64 entry = 0; entry < used; ++entry) visit(leaves_[leaf].events[entry]);
-        __builtin_prefetch(&head_[(page + 8) & mask_]);
+    Walk walk(i64 page) const {
+        i64 head = head_[page & mask_], leaf = head >> 4;
+        if (head < 0) return {};
+        return {leaf * LEAF, leaf * LEAF + (head & 15), following_[leaf]};
+    }
+    void fetch_leaf(i64 leaf) const {
+        for (int line = 0; line < 3; ++line)
+            __builtin_prefetch(reinterpret_cast<const char*>(&leaves_[leaf]) + 64 * line);
+        __builtin_prefetch(&following_[leaf]);
     }
     void pour(i64 page) {
         i64 head = head_[page & mask_], leaf = head >> 4, used = head & 15;
@@ -243,7 +269,7 @@ class Queue {
             used = LEAF;
         }
     }
-    Heap far_;
+    Heap later_;
     vector<i64> head_, following_;
     vector<Leaf> leaves_;
     i64 mask_, current_ = 0, waiting_ = 0, free_ = -1, sequence_ = 0;
@@ -326,39 +352,50 @@ class Fleet {
     void advance(double until) {
         bool ahead = w_.nodes >= 1000;
         i64 nobody = 0;
+        // Of the last request: what is counted and noted when its memory has come.
         i64* pending = &nobody;
+        std::int32_t routed = -1;
+        auto catch_up = [&] {
+            ++*pending;
+            pending = &nobody;
+            if (routed >= 0) note(nodes[routed]);
+            routed = -1;
+        };
         while (true) {
             const Request* request = stream_.next();
             double next_request = request ? request->time : INF;
-            if (queue_.soon.empty())
-                queue_.turn_page(std::min(next_request, until), [&](const Event& event) {
-                    if (!ahead) return;
-                    __builtin_prefetch(&records_[event.record]);
-                    __builtin_prefetch(&nodes[event.node]);
-                    __builtin_prefetch(reinterpret_cast<char*>(&nodes[event.node]) + 64);
-                });
+            if (queue_.soon.empty()) {
+                queue_.turn_page(std::min(next_request, until));
+                if (ahead) queue_.walk_ahead();
+            }
+            if (const Event* event = queue_.next(queue_.far)) fetch_own(*event);
+            if (const Event* event = queue_.next(queue_.near)) fetch_others(*event);
             double next_event = queue_.first_s();
             if (std::min(next_event, next_request) > until) break;
             if (next_request < next_event) {
                 if (ahead) fetch();
                 Best best = search(request->x, request->y, request->type);
+                // The last request can only have made its own node worse.
+                bool again = best.chosen == routed;
+                catch_up();
+                if (again) best = search(request->x, request->y, request->type);
                 ++arrivals;
                 i64 family = w_.family[request->type];
                 ++families[family];
-                ++*pending;
                 pending = &nearest_demand[best.nearest * w_.families + family];
                 __builtin_prefetch(pending);
-                send(best, *request);
+                if (send(best, *request)) routed = best.chosen;
                 stream_.take();
                 continue;
             }
             const Event event = queue_.soon.first();
+            if (event.node == routed) catch_up();
             if (event.kind() == LANDING)
                 land(event);
             else
                 leave(event, until);
         }
-        ++*pending;
+        catch_up();
         settle(until);
         for (Node& node : nodes) accrue(node, until);
     }
@@ -466,17 +503,37 @@ class Fleet {
         const Request *later = stream_.ahead(2 * AHEAD), *soon = stream_.ahead(AHEAD);
         if (!later) return;
         for (int offset = -ROWS; offset <= ROWS; ++offset) {
-            __builtin_prefetch(&cell_start_[nearby(*later, offset)]);
-            i64 place = cell_start_[nearby(*soon, offset)];
-            __builtin_prefetch(&sites_[std::min(place, w_.nodes - 1)]);
-            __builtin_prefetch(&sites_[std::max(place - 2, i64(0))]);
-            __builtin_prefetch(&sites_[std::min(place + 2, w_.nodes - 1)]);
+            auto [begin, end] = nearby(*later, offset);
+            __builtin_prefetch(&cell_start_[begin]);
+            __builtin_prefetch(&cell_start_[end]);
+            auto [first, last] = nearby(*soon, offset);
+            for (i64 place = cell_start_[first]; place < cell_start_[last]; place += 2)
+                __builtin_prefetch(&sites_[place]);
         }
     }
-    i64 nearby(const Request& request, int offset) const {
+    // The cell left of the one some rows above a request, and the cell after its right one.
+    std::pair<i64, i64> nearby(const Request& request, int offset) const {
         i64 column = std::min(i64(request.x * w_.cells_x / w_.width), w_.cells_x - 1);
         i64 row = std::min(i64(request.y * w_.cells_y / w_.height), w_.cells_y - 1) + offset;
-        return std::min(std::max(row, i64(0)), w_.cells_y - 1) * w_.cells_x + column;
+        row = std::min(std::max(row, i64(0)), w_.cells_y - 1) * w_.cells_x;
+        return {row + std::max(column - 1, i64(0)), row + std::min(column + 2, w_.cells_x)};
+    }
+    void fetch_own(const Event& event) const {
+        __builtin_prefetch(&records_[event.record]);
+        __builtin_prefetch(&nodes[event.node]);
+        __builtin_prefetch(reinterpret_cast<const char*>(&nodes[event.node]) + 64);
+    }
+    // What else an event will touch; its node has been asked for long before.
+    void fetch_others(const Event& event) const {
+        const Node& node = nodes[event.node];
+        bool leaves = event.kind() == SLOT_END;
+        if (leaves) __builtin_prefetch(&sites_[node.place]);
+        if (node.queued > 0) __builtin_prefetch(&records_[leaves ? node.head : node.tail]);
+    }
+    void note(Node& node) {
+        ++node.reported;
+        advertise(node);
+        ++node.in_flight;
     }
 
     void advertise(Node& node) {
@@ -489,10 +546,8 @@ class Fleet {
         node.capacity += node.slots * elapsed;
         node.accrued = tick;
     }
-    void send(const Best& best, const Request& request) {
-        Node& node = nodes[best.chosen];
-        ++node.reported;
-        advertise(node);
+    // Send a request; return whether its node is still to be told.
+    bool send(const Best& best, const Request& request) {
         std::int32_t index = free_;
         if (index >= 0) {
             free_ = records_[index].next;
@@ -503,14 +558,16 @@ class Fleet {
         Record& record = records_[index];
         record.arrival = request.time, record.mark = request.mark, record.type = request.type;
         record.status = IN_FLIGHT, record.node = best.chosen, record.counted = 0;
-        ++node.in_flight;
         double join = request.time + (w_.base_s + radio_beyond_base(best.chosen_squared));
         if (join > request.time) {
+            __builtin_prefetch(&nodes[best.chosen]);
             queue_.push(join, LANDING, best.chosen, index);
-        } else {
-            double end = join_node(best.chosen, index, request.time);
-            if (end >= 0.0) queue_.push(end, SLOT_END, best.chosen, index);
+            return true;
         }
+        note(nodes[best.chosen]);
+        double end = join_node(best.chosen, index, request.time);
+        if (end >= 0.0) queue_.push(end, SLOT_END, best.chosen, index);
+        return false;
     }
     double start(Node& node, Record& record, double now) {
         double prefill_s = w_.prefill_s[node.holds * w_.types + record.type];
@@ -600,6 +657,8 @@ class Fleet {
     void settle(double until) {
         for (std::size_t index = 0; index < records_.size(); ++index) {
             Record& record = records_[index];
+            const Record& later = records_[std::min(index + 16, records_.size() - 1)];
+            __builtin_prefetch(&nodes[later.node].prefill);
             if (record.status == FREE || (record.counted & FIRST_TOKEN)) continue;
             bool has_slot = record.status == ACTIVE || record.status == SLOT_FREED;
             if (has_slot && record.first <= until) {

@@ -43,12 +43,14 @@ from edgegym.simulator.columns import (
     USED_RECORDS,
     WAIT_TICKS,
 )
-from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.compiling import helper, inlined, prefetch
 from edgegym.simulator.histogram import histogram_bin
 from edgegym.simulator.lane import Records, Types, Window
 from edgegym.simulator.state import Ints, to_ticks
 
 ticks = inlined(to_ticks)
+
+_RECORDS_AHEAD = 16
 
 
 @inlined
@@ -128,7 +130,9 @@ def count_first_token(
 def settle(types: Types, records: Records, window: Window, work: Ints, until: float) -> None:
     """Count the first tokens and decisions up to ``until`` of requests still in the system."""
     indices, times = records.info, records.time
-    for record in range(records.scalars[USED_RECORDS]):
+    used = records.scalars[USED_RECORDS]
+    for record in range(used):
+        prefetch(work, indices[min(record + _RECORDS_AHEAD, used - 1), NODE], PREFILL_TIME_TICKS)
         status = indices[record, STATUS]
         if status == FREE or indices[record, COUNTED] & FIRST_TOKEN_COUNTED:
             continue

@@ -15,6 +15,8 @@ from edgegym.simulator.columns import (
     NEXT_REQUEST,
     NODE,
     NODE_MASK,
+    NOTED_FAMILY,
+    NOTED_NODE,
     NUM_RECORDS,
     NUM_REQUESTS,
     PLACE,
@@ -167,7 +169,6 @@ def _check_fleet(world: World, state: FleetState) -> None:
     _check_range("sites, holding", site >> HOLDS_SHIFT, 0, rows - 1)
     _check_range("sites, node", site & NODE_MASK, 0, stations - 1)
     _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, stations - 1)
-    _check_range("cell_seed", state.cell_seed, 0, nodes - 1)
     _check_range("cell_start", state.cell_start, 0, nodes)
     if int(state.cells[0].prod()) > max(cells, 0) or state.cells.min() < 0:
         raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")
@@ -180,6 +181,8 @@ def _check_queues(world: World, state: FleetState) -> None:
     scalars, capacity = state.scalars, state.request_time_s.shape[1]
     _check_range("scalars[FREE_RECORD]", scalars[:, FREE_RECORD], -1, records - 1)
     _check_range("scalars[USED_RECORDS]", scalars[:, USED_RECORDS], 0, records)
+    _check_range("scalars[NOTED_NODE]", scalars[:, NOTED_NODE], -1, world.max_nodes - 1)
+    _check_range("scalars[NOTED_FAMILY]", scalars[:, NOTED_FAMILY], 0, world.num_families - 1)
     _check_range("scalars[NUM_RECORDS]", scalars[:, NUM_RECORDS], records, records)
     _check_range("scalars[NUM_REQUESTS]", scalars[:, NUM_REQUESTS], 0, capacity)
     loaded = int(scalars[0, NUM_REQUESTS])

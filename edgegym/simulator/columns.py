@@ -22,24 +22,26 @@ PENDING_MOVES = 6  # moves started since the last advance
 PENDING_BYTES = 7  # bytes charged for them
 NUM_RECORDS = 8  # records that there are
 FINGERPRINT = 9  # of the scenario's world
-NUM_SCALARS = 10
+NOTED_NODE = 10  # full loop only: nearest node of a request that is still to be counted, -1 none
+NOTED_FAMILY = 11  # its family
+NUM_SCALARS = 12
 
-# Columns of `record_time`.
+# Columns of `record_time`: a cache line.
 ARRIVAL_S = 0  # the request is made
 JOIN_S = 1  # it reaches its node
 START_S = 2  # it takes a slot
 FIRST_TOKEN_S = 3  # known as soon as it has a slot
 MARK = 4  # unit-mean random factor of its service
-NUM_RECORD_TIMES = 5
+NUM_RECORD_TIMES = 8
 
-# Columns of `record_index`.
+# Columns of `record_index`: a cache line.
 STATUS = 0
 NEXT = 1  # next in its node's queue, or in the free list
 TYPE = 2
 NODE = 3
 HOLDING = 4  # what the node held when the request took its slot
 COUNTED = 5  # bits: DECISION_COUNTED, FIRST_TOKEN_COUNTED
-NUM_RECORD_INDICES = 6
+NUM_RECORD_INDICES = 8
 
 # Values of STATUS.
 FREE = 0

@@ -13,15 +13,22 @@ however many there are.
 A page is a list of leaves of eight entries (time as bits, order, item), taken from a common pool.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from edgegym.simulator.columns import (
     CURRENT_PAGE,
     FREE_LEAF,
+    HEAD,
     NEXT_SEQUENCE,
     ON_PAGES,
+    PLACE,
+    SITE_X_KM,
     SIZE,
+    TAIL,
     USED_LEAVES,
+    WAITING,
 )
 from edgegym.simulator.compiling import helper, inlined, prefetch
 from edgegym.simulator.heap import pop, push, replace
@@ -42,6 +49,17 @@ NODE_SHIFT = 32
 RECORD_MASK = (1 << NODE_SHIFT) - 1
 _LAST_PAGE = 2.0**62
 LEAF_SHIFT = 4  # a page's head is its first leaf and the number of entries in it
+
+
+class Walk(NamedTuple):
+    """Where one is among the entries of a page."""
+
+    entry: int
+    end: int  # of its leaf; the walk is over where the entry is not before it
+    leaf: int  # the next, below 0 for none
+
+
+NO_WALK = Walk(0, 0, -1)
 
 
 @inlined
@@ -169,28 +187,97 @@ def _pour(queue: Queue, page: int) -> None:
         leaf, used = following, LEAF_ENTRIES
 
 
-@helper
-def _fetch_ahead(calendar: Calendar, nodes: Nodes, records: Records, page: int) -> None:
-    """Ask for the memory that the events of a page will need, before they happen."""
+@inlined
+def walk_page(calendar: Calendar, page: int) -> Walk:
+    """Return the place before the first entry of a page."""
     leaf, used = leaves_of(calendar, page)
-    while leaf >= 0:
-        begin = leaf * LEAF_ENTRIES
-        for entry in range(begin, begin + used):
-            kind, item = kind_of(calendar.entries[entry, 1]), calendar.entries[entry, 2]
-            if kind in (SLOT_END, LANDING):
-                node, record = node_of(item), record_of(item)
-                prefetch(records.time, record, 0)
-                prefetch(records.time, record, 4)
-                prefetch(records.info, record, 0)
-                prefetch(records.info, record, 5)
-                prefetch(nodes.work, node, 0)
-                prefetch(nodes.work, node, 8)
-        leaf, used = calendar.following[leaf], LEAF_ENTRIES
-    prefetch(calendar.head, (page + 8) & (calendar.pages - 1), 0)
+    if leaf < 0:
+        return NO_WALK
+    begin = leaf * LEAF_ENTRIES
+    return Walk(begin, begin + used, calendar.following[leaf])
 
 
 @inlined
-def turn_page(queue: Queue, nodes: Nodes, records: Records, ahead: bool, limit_s: float) -> None:
+def next_entry(calendar: Calendar, walk: Walk) -> Walk:
+    """Return the place after an entry; ask for the memory of the leaf after the next."""
+    if walk.entry + 1 < walk.end:
+        return Walk(walk.entry + 1, walk.end, walk.leaf)
+    if walk.leaf < 0:
+        return NO_WALK
+    begin = walk.leaf * LEAF_ENTRIES
+    following = calendar.following[walk.leaf]
+    if following >= 0:
+        _fetch_leaf(calendar, following)
+    return Walk(begin, begin + LEAF_ENTRIES, following)
+
+
+@inlined
+def _fetch_leaf(calendar: Calendar, leaf: int) -> None:
+    """Ask for the three cache lines of a leaf, and for where the next one is."""
+    begin = leaf * LEAF_ENTRIES
+    prefetch(calendar.entries, begin, 0)
+    prefetch(calendar.entries, begin + 3, 0)
+    prefetch(calendar.entries, begin + 6, 0)
+    prefetch(calendar.following, leaf, 0)
+
+
+@inlined
+def walks_ahead(calendar: Calendar) -> tuple[Walk, Walk]:
+    """Return walks over the page after the current one, and over the page after that."""
+    page = calendar.num[CURRENT_PAGE]
+    leaf, _ = leaves_of(calendar, page + 3)
+    if leaf >= 0:
+        _fetch_leaf(calendar, leaf)
+    prefetch(calendar.head, (page + 10) & (calendar.pages - 1), 0)
+    return walk_page(calendar, page + 1), walk_page(calendar, page + 2)
+
+
+@inlined
+def concerns_request(order: int) -> bool:
+    """Return whether an event, by its order key, is a request's landing or slot end."""
+    kind = kind_of(order)
+    return kind in (SLOT_END, LANDING)
+
+
+@inlined
+def fetch_own(calendar: Calendar, nodes: Nodes, records: Records, entry: int) -> None:
+    """Ask for the node and the record of an event to come."""
+    if concerns_request(calendar.entries[entry, 1]):
+        item = calendar.entries[entry, 2]
+        node, record = node_of(item), record_of(item)
+        prefetch(nodes.work, node, 0)
+        prefetch(nodes.work, node, 8)
+        prefetch(records.time, record, 0)
+        prefetch(records.info, record, 0)
+
+
+@inlined
+def neighbour_of(calendar: Calendar, nodes: Nodes, entry: int) -> int:
+    """Return the queued request that an event to come will touch, -1 if none.
+
+    Slot ends start the first in the queue, landings queue up behind the last.
+    """
+    order, node = calendar.entries[entry, 1], node_of(calendar.entries[entry, 2])
+    if not concerns_request(order) or nodes.work[node, WAITING] == 0:
+        return -1
+    neighbour: int = nodes.work[node, HEAD if kind_of(order) == SLOT_END else TAIL]
+    return neighbour
+
+
+@inlined
+def fetch_others(calendar: Calendar, nodes: Nodes, records: Records, entry: int) -> None:
+    """Ask for what else an event to come will touch; its node has been asked for long before."""
+    if kind_of(calendar.entries[entry, 1]) == SLOT_END:
+        node = node_of(calendar.entries[entry, 2])
+        prefetch(nodes.sites, nodes.work[node, PLACE], SITE_X_KM)
+    neighbour = neighbour_of(calendar, nodes, entry)
+    if neighbour >= 0:
+        prefetch(records.time, neighbour, 0)
+        prefetch(records.info, neighbour, 0)
+
+
+@inlined
+def turn_page(queue: Queue, limit_s: float) -> None:
     """Fill ``soon``, which is empty, with the next events, or those up to a time if none come."""
     calendar, far = queue.calendar, queue.far
     last = _page_of(calendar, limit_s)
@@ -206,10 +293,7 @@ def turn_page(queue: Queue, nodes: Nodes, records: Records, ahead: bool, limit_s
             if calendar.head[page & mask] >= 0:
                 _pour(queue, page)
                 break
-    turned = page > calendar.num[CURRENT_PAGE]
     calendar.num[CURRENT_PAGE] = page
     while far.num[SIZE] > 0 and _page_of(calendar, far.time[0]) <= page:
         push(queue.soon, far.time[0], far.order[0], far.item[0])
         pop(far)
-    if ahead and turned:
-        _fetch_ahead(calendar, nodes, records, page + 1)

@@ -159,7 +159,6 @@ class Area(NamedTuple):
     cells_x: int  # 0 without a grid
     cells_y: int
     cell_start: Ints  # [cells + 1]
-    cell_seed: Ints  # [cells]
 
     COLUMNS = (("sites", NUM_SITE),)
 
@@ -287,7 +286,6 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
         int(state.cells[b, 0]),
         int(state.cells[b, 1]),
         state.cell_start[b],
-        state.cell_seed[b],
     )
     return Lane(
         core,

@@ -41,7 +41,7 @@ _CELL_SLACK = 1e-9
 FETCHES_AHEAD_NODES = 1000
 """Smaller fleets lie in the nearest cache anyway."""
 
-_FETCHED_ROWS = 2
+_FETCHED_ROWS = 1
 _SITES_AHEAD = 4
 
 # Stands for the width of a region that does not wrap; finite, so that inf − inf never arises.
@@ -209,10 +209,12 @@ def rows_around(area: Area, x: float, y: float) -> Rows:
 
 @inlined
 def seed_place(area: Area, rows: Rows) -> int:
-    """Return the place of a node in or near the user's cell."""
+    """Return the place of a node in or near the user's cell.
+
+    An empty cell has the next node of its row or of the rows after it.
+    """
     column = min(int(rows.column), area.cells_x - 1)
-    seed: int = area.cell_seed[rows.home * area.cells_x + column]
-    return seed
+    return min(area.cell_start[rows.home * area.cells_x + column], area.num_nodes - 1)
 
 
 @inlined
@@ -273,32 +275,31 @@ def search_grid(area: Area, x: float, y: float, request_type: int) -> Choice:
 
 
 @inlined
-def _nearby_cell(area: Area, x: float, y: float, offset: int) -> int:
-    """Return the cell some rows above the one at (x, y)."""
+def _nearby_cells(area: Area, x: float, y: float, offset: int) -> tuple[int, int]:
+    """Return the cell left of the one some rows above (x, y), and the cell after its right one."""
     column = min(int(x * area.cells_x / area.width_km), area.cells_x - 1)
     row = min(int(y * area.cells_y / area.height_km), area.cells_y - 1) + offset
-    row = min(max(row, 0), area.cells_y - 1)
-    return row * area.cells_x + column
+    first = min(max(row, 0), area.cells_y - 1) * area.cells_x
+    return first + max(column - 1, 0), first + min(column + 2, area.cells_x)
 
 
 @inlined
 def _fetch_cells(area: Area, x: float, y: float) -> None:
     """Ask for the memory in which :func:`_fetch_sites` will look."""
     for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
-        prefetch(area.cell_start, _nearby_cell(area, x, y, offset), 0)
-    prefetch(area.cell_seed, _nearby_cell(area, x, y, 0), 0)
+        begin, end = _nearby_cells(area, x, y, offset)
+        prefetch(area.cell_start, begin, 0)
+        prefetch(area.cell_start, end, 0)
 
 
 @inlined
 def _fetch_sites(area: Area, x: float, y: float) -> None:
     """Ask for the memory in which a search from (x, y) will probably look."""
     for offset in range(-_FETCHED_ROWS, _FETCHED_ROWS + 1):
-        place = area.cell_start[_nearby_cell(area, x, y, offset)]
+        begin, end = _nearby_cells(area, x, y, offset)
         # Two sites lie in a cache line.
-        prefetch(area.sites, place, SITE_X_KM)
-        prefetch(area.sites, max(place - 2, 0), SITE_X_KM)
-        prefetch(area.sites, min(place + 2, area.num_nodes - 1), SITE_X_KM)
-        prefetch(area.sites, min(place + 4, area.num_nodes - 1), SITE_X_KM)
+        for place in range(area.cell_start[begin], area.cell_start[end], 2):
+            prefetch(area.sites, place, SITE_X_KM)
 
 
 @inlined
@@ -367,8 +368,6 @@ def build_grid(world: World, state: FleetState, b: int, shape: tuple[int, int]) 
         start = np.zeros(cells_x * cells_y + 1, dtype=np.int64)
         np.cumsum(np.bincount(cell, minlength=cells_x * cells_y), out=start[1:])
         state.cell_start[b] = start
-        # An empty cell is seeded by the next node of its row or of the rows after it.
-        state.cell_seed[b] = np.minimum(start[:-1], count - 1)
     state.node_work[b, order, PLACE] = np.arange(count)
     sites = state.sites[b, :count]
     sites[:, SITE_X_KM] = np.where(state.up[b, order], x[order], np.inf)

@@ -15,6 +15,7 @@ from edgegym.simulator.columns import (
     FREE_RECORD,
     HOLDS,
     IN_SLOTS,
+    NOTED_NODE,
     NUM_CALENDAR,
     NUM_COUNTERS,
     NUM_MEASURED,
@@ -41,10 +42,12 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 LEAF_ENTRIES = 8
-_EVENTS_PER_PAGE = 16
+_EVENTS_PER_PAGE, _EVENTS_PER_FULL_PAGE = 16, 32
 # With so few requests at once a heap of all events is faster than pages.
 _FEW_REQUESTS, _ALL_ON_ONE_PAGE = 32.0, 2.0**20
-_MIN_PAGES, _MAX_PAGES = 16, 1 << 18
+# So many page heads lie in the nearest cache, so many in the next.
+_NEAR_PAGES = 1 << 14
+_MIN_PAGES, _MAX_PAGES = 16, 1 << 17
 # Pages reach as far as this many mean times that a request spends in a slot.
 _REACH_IN_OCCUPANCIES = 4.0
 
@@ -105,7 +108,6 @@ class FleetState(NamedTuple):
     sites: Floats  # [B, N, NUM_SITE] nodes in the order of the search: by cell, then by index
     cells: Ints  # [B, 2] cells of the search grid in x and y, 0 without a grid
     cell_start: Ints  # [B, cells + 1] first place of each cell
-    cell_seed: Ints  # [B, cells] place of a node in or near each cell
     scan: Floats  # [B, 2, N] scratch of the search without a grid
     counters: Ints  # [B, NUM_COUNTERS]
     family_counters: Ints  # [B, 3, F]
@@ -175,14 +177,17 @@ def pages_per_s(world: World) -> float:
     Returns
     -------
     float
-        So that a page has a few events: each request lands at its node and leaves its slot. The
-        largest fleets have fuller pages, so that the heads of all pages stay in the cache.
+        So that a page has a few events: each request lands at its node and leaves its slot. Larger
+        fleets have fuller pages, so that the heads of all pages stay in the cache (measured).
     """
     in_slots = world.mean_rate_per_s / world.slot_service_rate.min()
     if in_slots <= _FEW_REQUESTS:
         return 2.0 * world.mean_rate_per_s / _ALL_ON_ONE_PAGE
-    most = _MAX_PAGES / (_REACH_IN_OCCUPANCIES / world.slot_service_rate.min())
-    return min(2.0 * world.mean_rate_per_s / _EVENTS_PER_PAGE, most)
+    reach_s = _REACH_IN_OCCUPANCIES / world.slot_service_rate.min()
+    events_per_s = 2.0 * world.mean_rate_per_s
+    if events_per_s / _EVENTS_PER_PAGE * reach_s <= _NEAR_PAGES:
+        return events_per_s / _EVENTS_PER_PAGE
+    return min(events_per_s / _EVENTS_PER_FULL_PAGE, _MAX_PAGES / reach_s)
 
 
 def _num_pages(world: World) -> int:
@@ -265,7 +270,6 @@ def allocate(
         sites=floats(m, NUM_SITE),
         cells=ints(2),
         cell_start=ints(grid_cells + 1),
-        cell_seed=ints(grid_cells),
         scan=floats(2, 0 if grid_cells else n),
         counters=ints(NUM_COUNTERS),
         family_counters=ints(3, f),
@@ -293,6 +297,7 @@ def allocate(
         request_type=ints(block_capacity),
     )
     state.scalars[:, FREE_RECORD], state.scalars[:, NUM_RECORDS] = -1, records
+    state.scalars[:, NOTED_NODE] = -1
     state.calendar_num[:, FREE_LEAF] = -1
     state.soon_time[:, 0] = state.far_time[:, 0] = np.inf
     state.sites[:, :, SITE_X_KM] = np.inf

@@ -1,5 +1,7 @@
 """The event loop: advance one fleet."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from edgegym.jit import kernel
@@ -30,6 +32,7 @@ from edgegym.simulator.columns import (
     PENDING_MOVES,
     PREFILL_TIME_TICKS,
     REJECTED,
+    REPORTED,
     SIZE,
     SLOTS,
     STATUS,
@@ -40,9 +43,13 @@ from edgegym.simulator.compiling import borrow, helper, inlined, prefetch
 from edgegym.simulator.events import (
     FLOW_END,
     LANDING,
+    NO_WALK,
     SLOT_END,
     TELEMETRY,
+    fetch_others,
+    fetch_own,
     kind_of,
+    next_entry,
     node_of,
     pop_event,
     push_event,
@@ -50,6 +57,7 @@ from edgegym.simulator.events import (
     replace_event,
     request_item,
     turn_page,
+    walks_ahead,
 )
 from edgegym.simulator.lane import Core, Lane, Window
 from edgegym.simulator.nodes import end_slot, join_node
@@ -87,12 +95,39 @@ def open_window(
     scalars[WINDOW_OPEN] = 1
 
 
+class _Behind(NamedTuple):
+    """What of the last request is done later, when its memory has come; nodes −1 where nothing."""
+
+    routed: int  # the node that it was sent to
+    nearest: int
+    family: int
+
+
+_UP_TO_DATE = _Behind(-1, -1, 0)
+
+
+@inlined
+def _note_sent(core: Core, node: int) -> None:
+    """Let the router know of a request sent to a node."""
+    note_routed(core.signals, core.nodes, node)
+    core.nodes.work[node, ON_RADIO] += 1
+
+
+@inlined
+def _catch_up(core: Core, nearest_demand: Ints, behind: _Behind) -> _Behind:
+    """Do what is left of the last request."""
+    if behind.routed >= 0:
+        _note_sent(core, behind.routed)
+    if behind.nearest >= 0:
+        nearest_demand[behind.nearest, behind.family] += 1
+    return _UP_TO_DATE
+
+
 @inlined
 def _send(
     core: Core, node: int, time: float, radio_s: float, request_type: int, mark: float
-) -> None:
-    """Send a request to a node."""
-    note_routed(core.signals, core.nodes, node)
+) -> bool:
+    """Send a request to a node; return whether the router is still to know of it."""
     records = core.records
     record = new_record(records)
     records.time[record, ARRIVAL_S] = time
@@ -101,15 +136,17 @@ def _send(
     records.info[record, TYPE] = request_type
     records.info[record, NODE] = node
     records.info[record, COUNTED] = 0
-    core.nodes.work[node, ON_RADIO] += 1
     join = time + radio_s
     if join > time:
+        prefetch(core.nodes.work, node, REPORTED)
         push_event(core.queue, join, LANDING, request_item(node, record))
-        return
+        return True
     # It would be the next event anyway.
+    _note_sent(core, node)
     end = join_node(core, node, record, time)
     if end >= 0.0:
         push_event(core.queue, end, SLOT_END, request_item(node, record))
+    return False
 
 
 @inlined
@@ -156,47 +193,54 @@ def advance_one(lane: Lane, until: float) -> int:
     nodes, queue, window, scalars = core.nodes, core.queue, core.window, core.scalars
     if scalars[WINDOW_OPEN] == 0:
         open_window(window, nodes.work, area.num_nodes, fleet.nearest_demand, scalars)
-    # The nearest node of the last request, counted one request late, when its memory has come.
-    noted, noted_family = -1, 0
+    behind, near, far = _UP_TO_DATE, NO_WALK, NO_WALK
     ahead = area.num_nodes >= FETCHES_AHEAD_NODES
     position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
     while True:
         if position == loaded and requests.end_s[0] <= until:
             scalars[NEXT_REQUEST] = position
-            if noted >= 0:
-                fleet.nearest_demand[noted, noted_family] += 1
+            _catch_up(core, fleet.nearest_demand, behind)
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
         if queue.soon.num[SIZE] == 0:
-            turn_page(queue, nodes, core.records, ahead, min(next_request, until))
+            turn_page(queue, min(next_request, until))
+            if ahead:
+                near, far = walks_ahead(queue.calendar)
+        if far.entry < far.end:
+            fetch_own(queue.calendar, nodes, core.records, far.entry)
+            far = next_entry(queue.calendar, far)
+        if near.entry < near.end:
+            fetch_others(queue.calendar, nodes, core.records, near.entry)
+            near = next_entry(queue.calendar, near)
         next_event = queue.soon.time[0]
         if min(next_event, next_request) > until:
             break
         if next_request < next_event:
             if not has_room(core.records, 1):
                 scalars[NEXT_REQUEST] = position
-                if noted >= 0:
-                    fleet.nearest_demand[noted, noted_family] += 1
+                _catch_up(core, fleet.nearest_demand, behind)
                 return NEEDS_RECORDS
             if ahead:
                 fetch_for_requests(area, requests, position, loaded)
             request_type = requests.type[position]
             family = core.types.family[request_type]
-            choice = choose_node(
-                area, requests.x_km[position], requests.y_km[position], request_type
-            )
+            x_km, y_km = requests.x_km[position], requests.y_km[position]
+            choice = choose_node(area, x_km, y_km, request_type)
+            # The last request can only have made its own node worse.
+            again = behind.routed >= 0 and choice.node == behind.routed
+            behind = _catch_up(core, fleet.nearest_demand, behind)
+            if again:
+                choice = choose_node(area, x_km, y_km, request_type)
             window.counters[ARRIVALS] += 1
             window.families[FAMILY_ARRIVALS, family] += 1
             if choice.node >= 0:
-                if noted >= 0:
-                    fleet.nearest_demand[noted, noted_family] += 1
-                noted, noted_family = choice.nearest, family
-                prefetch(fleet.nearest_demand, noted, noted_family)
+                prefetch(fleet.nearest_demand, choice.nearest, family)
                 radio_s = area.radio_base_s + radio_beyond_base_s(
                     area.radio_xi, area.radio_alpha, choice.distance_squared_km2
                 )
                 mark = requests.mark[position]
-                _send(core, choice.node, next_request, radio_s, request_type, mark)
+                waits = _send(core, choice.node, next_request, radio_s, request_type, mark)
+                behind = _Behind(choice.node if waits else -1, choice.nearest, family)
             else:
                 window.counters[REJECTED] += 1
                 window.counters[DECIDED] += 1
@@ -204,6 +248,8 @@ def advance_one(lane: Lane, until: float) -> int:
             position += 1
             continue
         kind, item = kind_of(queue.soon.order[0]), queue.soon.item[0]
+        if kind not in (LANDING, SLOT_END) or node_of(item) == behind.routed:
+            behind = _catch_up(core, fleet.nearest_demand, behind)
         if kind == LANDING:
             _land(core, item, next_event)
         elif kind == SLOT_END:
@@ -220,8 +266,7 @@ def advance_one(lane: Lane, until: float) -> int:
             publish(core.signals, nodes, area.num_nodes, next_event)
             replace_event(queue, (item + 1) * core.signals.period_s, TELEMETRY, item + 1)
     scalars[NEXT_REQUEST] = position
-    if noted >= 0:
-        fleet.nearest_demand[noted, noted_family] += 1
+    _catch_up(core, fleet.nearest_demand, behind)
     settle(core.types, core.records, window, nodes.work, until)
     for node in range(area.num_nodes):
         accrue_slots(nodes.work, node, until)

@@ -32,7 +32,7 @@ def _run(lane, delays, kinds, actions, seen, clock):
     taken = 0
     for k in range(len(delays)):
         if queue.soon.num[SIZE] == 0:
-            turn_page(queue, core.nodes, core.records, True, 1e9)
+            turn_page(queue, 1e9)
         item = request_item(0, k)
         if actions[k] > 0 and queue.soon.num[SIZE] > 0:
             clock = queue.soon.time[0]
@@ -47,7 +47,7 @@ def _run(lane, delays, kinds, actions, seen, clock):
         push_event(queue, clock + delays[k], kinds[k], item)
     while True:
         if queue.soon.num[SIZE] == 0:
-            turn_page(queue, core.nodes, core.records, True, 1e9)
+            turn_page(queue, 1e9)
             if queue.soon.num[SIZE] == 0:
                 return taken
         seen[taken, 0], seen[taken, 2] = queue.soon.time[0], queue.soon.item[0]

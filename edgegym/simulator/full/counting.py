@@ -36,7 +36,7 @@ from edgegym.simulator.columns import (
 )
 from edgegym.simulator.columns import BUSY_TICKS as NODE_BUSY_TICKS
 from edgegym.simulator.columns import HIT_TOKENS as HIT_TOKENS_COUNT
-from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.compiling import helper, inlined, prefetch
 from edgegym.simulator.full.columns import (
     END_S,
     FETCHED_BYTES,
@@ -45,9 +45,11 @@ from edgegym.simulator.full.columns import (
     INPUT_TOKENS,
     LOST,
     OUTPUT_TOKENS,
+    REQUEST,
     RESTORE_S,
     SERVER_WAIT_S,
     STALL_S,
+    X_KM,
 )
 from edgegym.simulator.full.counts import (
     FAMILY_FETCHED_BYTES,
@@ -160,6 +162,9 @@ def close_request(desk: Desk, record: int) -> None:
     """Count, log and forget a request that is complete."""
     log_end(desk, record, COMPLETED)
     release_record(desk.records, record)
+    # The next request gets this record, and needs the other lines of it.
+    prefetch(desk.tasks.num, record, REQUEST)
+    prefetch(desk.tasks.real, record, X_KM)
 
 
 @helper

@@ -5,10 +5,11 @@ import numpy as np
 from edgegym.jit import kernel
 from edgegym.simulator.accounting import accrue_slots, has_room, release_record
 from edgegym.simulator.columns import (
-    CURRENT_PAGE,
     DRAINING,
     IN_SLOTS,
     NEXT_REQUEST,
+    NOTED_FAMILY,
+    NOTED_NODE,
     NUM_REQUESTS,
     SIZE,
     SLOTS,
@@ -23,16 +24,22 @@ from edgegym.simulator.events import (
     FAULT,
     FLOW_END,
     LANDING,
+    NO_WALK,
     READY,
     SLOT_END,
     TELEMETRY,
+    concerns_request,
+    fetch_others,
+    fetch_own,
     kind_of,
-    leaves_of,
+    neighbour_of,
+    next_entry,
     node_of,
     pop_event,
     push_event,
     record_of,
     turn_page,
+    walks_ahead,
 )
 from edgegym.simulator.full.carrying import (
     change_profile,
@@ -59,7 +66,6 @@ from edgegym.simulator.full.slots import become_ready, leave_slot
 from edgegym.simulator.full.stations import publish_catalogue
 from edgegym.simulator.full.timers import first_station, first_time
 from edgegym.simulator.search import FETCHES_AHEAD_NODES, fetch_for_requests
-from edgegym.simulator.state import LEAF_ENTRIES
 from edgegym.simulator.step import DONE, NEEDS_BLOCK, NEEDS_RECORDS, open_window
 from edgegym.simulator.telemetry import publish
 
@@ -79,8 +85,21 @@ def _take_request(fleet: FullLane, position: int, time: float) -> None:
     record = admit(fleet, position, time)
     family = fleet.core.types.family[fleet.requests.type[position]]
     nearest = dispatch(fleet, record, time)
+    _count_nearest(fleet)
+    # Counted one request late, when its memory has come.
+    fleet.core.scalars[NOTED_NODE] = nearest
+    fleet.core.scalars[NOTED_FAMILY] = family
     if nearest >= 0:
-        fleet.nearest_demand[nearest, family] += 1
+        prefetch(fleet.nearest_demand, nearest, family)
+
+
+@inlined
+def _count_nearest(fleet: FullLane) -> None:
+    """Count the nearest node of the last request, if that is still to be done."""
+    scalars = fleet.core.scalars
+    if scalars[NOTED_NODE] >= 0:
+        fleet.nearest_demand[scalars[NOTED_NODE], scalars[NOTED_FAMILY]] += 1
+        scalars[NOTED_NODE] = -1
 
 
 @helper
@@ -146,6 +165,7 @@ def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> Non
 @helper
 def _close_window(fleet: FullLane, until: float) -> None:
     core = fleet.core
+    _count_nearest(fleet)
     settle(fleet.desk, until)
     count_link(fleet.desk.counts, fleet.link, until)
     for station in range(fleet.desk.stations):
@@ -180,21 +200,25 @@ def _missing_room(fleet: FullLane, kind: int, item: int) -> int:
 
 
 @inlined
-def _turn_page(fleet: FullLane, ahead: bool, limit_s: float) -> None:
-    """Fill the queue's first events; ask for the memory that those of the next page will need."""
-    core = fleet.core
-    turn_page(core.queue, core.nodes, core.records, ahead, limit_s)
-    if ahead:
-        calendar, tasks = core.queue.calendar, fleet.desk.tasks
-        leaf, used = leaves_of(calendar, calendar.num[CURRENT_PAGE] + 1)
-        while leaf >= 0:
-            begin = leaf * LEAF_ENTRIES
-            for entry in range(begin, begin + used):
-                if kind_of(calendar.entries[entry, 1]) in (SLOT_END, LANDING):
-                    record = record_of(calendar.entries[entry, 2])
-                    prefetch(tasks.num, record, 0)
-                    prefetch(tasks.real, record, 0)
-            leaf, used = calendar.following[leaf], LEAF_ENTRIES
+def _fetch_own(fleet: FullLane, entry: int) -> None:
+    """Ask for the node, the record and the task of an event to come."""
+    core, calendar, tasks = fleet.core, fleet.core.queue.calendar, fleet.desk.tasks
+    fetch_own(calendar, core.nodes, core.records, entry)
+    if concerns_request(calendar.entries[entry, 1]):
+        record = record_of(calendar.entries[entry, 2])
+        prefetch(tasks.num, record, 0)
+        prefetch(tasks.real, record, 0)
+
+
+@inlined
+def _fetch_others(fleet: FullLane, entry: int) -> None:
+    """Ask for what else an event to come will touch."""
+    core, calendar, tasks = fleet.core, fleet.core.queue.calendar, fleet.desk.tasks
+    fetch_others(calendar, core.nodes, core.records, entry)
+    neighbour = neighbour_of(calendar, core.nodes, entry)
+    if neighbour >= 0 and kind_of(calendar.entries[entry, 1]) == SLOT_END:
+        prefetch(tasks.num, neighbour, 0)
+        prefetch(tasks.real, neighbour, 0)
 
 
 @helper
@@ -207,13 +231,22 @@ def _advance(fleet: FullLane, until: float) -> int:
             core.window, core.nodes.work, fleet.desk.stations, fleet.nearest_demand, scalars
         )
         open_counts(fleet.desk.counts)
+    near, far = NO_WALK, NO_WALK
     while True:
         position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
         if position == loaded and requests.end_s[0] <= until:
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
         if queue.soon.num[SIZE] == 0:
-            _turn_page(fleet, ahead, min(next_request, until))
+            turn_page(queue, min(next_request, until))
+            if ahead:
+                near, far = walks_ahead(queue.calendar)
+        if far.entry < far.end:
+            _fetch_own(fleet, far.entry)
+            far = next_entry(queue.calendar, far)
+        if near.entry < near.end:
+            _fetch_others(fleet, near.entry)
+            near = next_entry(queue.calendar, near)
         next_event = queue.soon.time[0]
         next_timer, next_flow = first_time(fleet.timers), next_flow_end_s(fleet.link)
         if min(min(next_event, next_request), min(next_timer, next_flow)) > until:

@@ -15,10 +15,11 @@ from edgegym.simulator.columns import (
     ON_RADIO,
     PLACE,
     REJECTED,
+    REPORTED,
     STATUS,
     TYPE,
 )
-from edgegym.simulator.compiling import helper, inlined
+from edgegym.simulator.compiling import helper, inlined, prefetch
 from edgegym.simulator.events import LANDING, push_event, request_item
 from edgegym.simulator.full.columns import (
     DOWN,
@@ -196,14 +197,16 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
         return decision.nearest
     core.records.info[record, STATUS] = IN_FLIGHT
     core.records.info[record, NODE] = station
-    note_routed(core.signals, core.nodes, station)
-    note_sent(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS], now)
-    core.nodes.work[station, ON_RADIO] += 1
+    prefetch(core.nodes.work, station, REPORTED)
     _count_way(fleet, record, station, decision.spilled)
     join = now + way_s(fleet.routing, ask, station, decision.distance_squared_km2)
     if join > now:
         push_event(core.queue, join, LANDING, request_item(station, record))
-    else:
+    # Last, when the node's memory may have come.
+    note_routed(core.signals, core.nodes, station)
+    note_sent(fleet.routing, station, num[record, INPUT_TOKENS] + num[record, OUTPUT_TOKENS], now)
+    core.nodes.work[station, ON_RADIO] += 1
+    if join <= now:
         # It would be the next event anyway.
         land(fleet, station, record, now)
     return decision.nearest
