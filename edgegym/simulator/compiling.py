@@ -12,16 +12,20 @@ import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from llvmlite import ir
 from numba import typeof, types
 from numba.core import cgutils, config
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
+    NativeValue,
     infer_getattr,
     intrinsic,
     lower_getattr_generic,
     models,
     register_model,
+    typeof_impl,
+    unbox,
 )
 
 from edgegym.jit import kernel
@@ -219,7 +223,15 @@ def _lend(typing_context: Any, value: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return cgutils.alloca_once_value(builder, arguments[0])
 
-    return Lent(value)(value), build
+    def copy(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # In the frame of the kernel nothing else can point to it, and the optimiser knows.
+        kind = context.get_value_type(signature.args[0].kind)
+        frame = cgutils.alloca_once(builder, kind)
+        size = context.get_constant(types.intp, context.get_abi_sizeof(kind))
+        cgutils.raw_memcpy(builder, frame, arguments[0], size, 1)
+        return frame
+
+    return (value(value), copy) if isinstance(value, Lent) else (Lent(value)(value), build)
 
 
 lend: Any = _same if getattr(config, "DISABLE_JIT", 0) else _lend
@@ -230,3 +242,87 @@ is, passing it costs nothing, and compiling a helper takes as long as what the h
 return the places of arrays are read from memory when they are used. Such a tuple has attributes,
 and no elements: it can't be indexed or unpacked.
 """
+
+
+class Bound:
+    """A named tuple of arrays in memory of its own, which kernels get by its address.
+
+    To take a tuple of two hundred arrays apart costs more than most calls do; this is done once.
+    A kernel passes what it is given through :data:`lend`, as it would the tuple itself.
+
+    Attributes
+    ----------
+    kind : Lent
+        Its type in a kernel.
+    address : int
+        Where it lies.
+    """
+
+    def __init__(self, value: Any, kind: Lent, memory: Any) -> None:
+        self.kind = kind
+        self.address = memory.ctypes.data
+        self._kept = (value, memory)
+
+
+@typeof_impl.register(Bound)
+def _type_of_bound(value: Bound, context: Any) -> Lent:
+    return value.kind
+
+
+@unbox(Lent)
+def _address_of_bound(kind: Any, value: Any, c: Any) -> Any:
+    address = c.pyapi.object_getattr_string(value, "address")
+    pointer = c.pyapi.long_as_voidptr(address)
+    c.pyapi.decref(address)
+    return NativeValue(c.builder.bitcast(pointer, c.context.get_value_type(kind)))
+
+
+@intrinsic
+def _store(typing_context: Any, value: Any, memory: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = context.get_value_type(signature.args[0])
+        words = context.get_constant(types.intp, -(-context.get_abi_sizeof(kind) // 8))
+        array = context.make_array(signature.args[1])(context, builder, arguments[1])
+        with builder.if_then(builder.icmp_signed(">=", array.nitems, words)):
+            builder.store(arguments[0], builder.bitcast(array.data, kind.as_pointer()))
+        return words
+
+    return types.intp(value, memory), build
+
+
+@kernel
+def _keep(value: Any, memory: Any) -> int:
+    """Write a tuple into memory if it fits; return how many words it takes."""
+    return _store(value, memory)
+
+
+class Binder:
+    """Binds tuples of one type, that of the first."""
+
+    def __init__(self) -> None:
+        self._kind: Lent | None = None
+        self._keep: Callable[..., int] = _keep
+        self._words = 0
+
+    def __call__(self, value: T) -> Any:
+        """Return a tuple for kernels, valid as long as its arrays are not replaced.
+
+        Parameters
+        ----------
+        value : tuple
+            A named tuple of arrays, numbers and such tuples.
+
+        Returns
+        -------
+        Bound
+            The tuple itself with ``NUMBA_DISABLE_JIT=1``.
+        """
+        if getattr(config, "DISABLE_JIT", 0):
+            return value
+        if self._kind is None:
+            nothing = np.empty(0, dtype=np.int64)
+            self._keep = entry_point(_keep, value, nothing)
+            self._kind, self._words = Lent(typeof(value)), self._keep(value, nothing)
+        memory = np.empty(self._words, dtype=np.int64)
+        self._keep(value, memory)
+        return Bound(value, self._kind, memory)

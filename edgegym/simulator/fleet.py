@@ -1,14 +1,19 @@
 """A simulated fleet."""
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from edgegym.simulator.backhaul import bucket_level
 from edgegym.simulator.checking import check_state
-from edgegym.simulator.full.columns import FORCED_REQUEST, FORCED_STATION
+from edgegym.simulator.full.columns import (
+    BY_CONTROLLER,
+    FORCED_FETCH,
+    FORCED_REQUEST,
+    FORCED_STATION,
+)
 from edgegym.simulator.full.log import take_rows
 from edgegym.simulator.full.loop import NEEDS_FLUSH
 from edgegym.simulator.full.user_router import UserRouter
@@ -155,17 +160,21 @@ class Fleet:
         begin = self._state.now.item(0)
         until = begin + _checked_span(self._world, begin, seconds)
         while (code := self._loop.advance(self._lane, until)) != DONE:
-            state = self._state
-            if code == NEEDS_BLOCK:
-                state = self._loop.fill(self._stream, state, 0)
-            elif code == NEEDS_FLUSH:
-                self._hand_over_records()
-            else:
-                state = self._loop.with_more_room(state, code)
-            if state is not self._state:
-                self._adopt(state)
+            self._provide(code)
         self._hand_over_records()
         return WindowStats.of_window(self._state, 0, to_ticks(until) - to_ticks(begin))
+
+    def _provide(self, code: int) -> None:
+        """Give the loop what it says that it needs."""
+        state = self._state
+        if code == NEEDS_BLOCK:
+            state = self._loop.fill(self._stream, state, 0)
+        elif code == NEEDS_FLUSH:
+            self._hand_over_records()
+        else:
+            state = self._loop.with_more_room(state, code)
+        if state is not self._state:
+            self._adopt(state)
 
     def _hand_over_records(self) -> None:
         """Give the rows of the log to whoever wanted them."""
@@ -204,6 +213,7 @@ class Fleet:
             raise ValueError(f"node = {node}: must be one of 0..{last}, -1 or -2")
         full.scalars[0, FORCED_REQUEST] = request
         full.scalars[0, FORCED_STATION] = station
+        full.scalars[0, FORCED_FETCH] = BY_CONTROLLER
 
     def start_move(self, node: int, profile: int) -> None:
         """Start to give a node another profile.
@@ -266,7 +276,7 @@ class Fleet:
             self._stream = RequestStream(self._world, int(adopted.seed[0]))
         self._adopt(adopted)
 
-    def fork(self, records: RecordSink | None = None) -> "Fleet":
+    def fork(self, records: RecordSink | None = None) -> Self:
         """Return a fleet that continues from here by itself.
 
         Parameters
@@ -284,17 +294,17 @@ class Fleet:
             if self._state.full is None or not self._state.full.log.real.size:
                 raise ValueError("records: the fleet that is forked must have records too")
             records.begin(self._scenario)
-        fleet = Fleet.__new__(Fleet)
+        fleet = type(self).__new__(type(self))
         fleet._scenario, fleet._world, fleet._stream = self._scenario, self._world, self._stream
         fleet._loop, fleet._router, fleet._records = self._loop, self._router, records
         fleet._adopt(copy_state(self._state))
         return fleet
 
-    def __copy__(self) -> "Fleet":
+    def __copy__(self) -> Self:
         """Return a fork: two fleets never share a state."""
         return self.fork()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Fleet":
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a fork; scenario and compiled world never change and are shared."""
         return self.fork()
 

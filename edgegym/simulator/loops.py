@@ -4,13 +4,22 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from edgegym.simulator.columns import NUM_REQUESTS
-from edgegym.simulator.compiling import entry_point
+from edgegym.simulator.compiling import Binder, entry_point
 from edgegym.simulator.full.allocate import allocate_full, extra_events, num_stations
 from edgegym.simulator.full.build import begin_full, full_lane_of
 from edgegym.simulator.full.columns import FIRST_REQUEST
 from edgegym.simulator.full.link import with_more_flows
 from edgegym.simulator.full.log import allocate_log
-from edgegym.simulator.full.loop import ADVANCE, CHANGE_PROFILE, NEEDS_FLOWS, NEEDS_LEAVES, serve
+from edgegym.simulator.full.loop import (
+    ADVANCE,
+    ANSWER,
+    BEGIN,
+    CHANGE_PROFILE,
+    CLOSE_WINDOW,
+    NEEDS_FLOWS,
+    NEEDS_LEAVES,
+    serve,
+)
 from edgegym.simulator.full.lru_data import with_more_leaves
 from edgegym.simulator.full.params import FullParams, full_params
 from edgegym.simulator.full.user_router import UserRouter
@@ -130,6 +139,7 @@ class FullLoop:
         self._world = world
         self._params = params
         self._logs = logs
+        self._bind = Binder()
         self._serve: Callable[..., int] = serve
 
     def allocate(self, batch: int) -> FleetState:
@@ -151,10 +161,11 @@ class FullLoop:
     def begin(self, state: FleetState, b: int, seed: int) -> None:
         """Give an empty fleet its nodes."""
         begin_full(self._world, self._params, state, b, seed)
+        self._serve(self.lane_of(state, b), BEGIN, 0.0, 0, 0, 0, 0)
 
     def lane_of(self, state: FleetState, b: int) -> Any:
         """Return the views of one fleet."""
-        return full_lane_of(self._world, self._params, state, b)
+        return self._bind(full_lane_of(self._world, self._params, state, b))
 
     def resolve(self, lane: Any) -> None:
         """Resolve the kernels for the types of this scenario's lanes, which never change."""
@@ -163,6 +174,14 @@ class FullLoop:
     def advance(self, lane: Any, until: float) -> int:
         """Let a fleet live until a time, or until it needs something: see :func:`.serve`."""
         return self._serve(lane, ADVANCE, until, 0, 0, 0, 0)
+
+    def answer(self, lane: Any, until: float, station: int, order: int) -> int:
+        """Send the request at which a fleet has stopped to ask, and go on as :meth:`advance`."""
+        return self._serve(lane, ANSWER, until, station, order, 0, 0)
+
+    def close_window(self, lane: Any, now: float) -> None:
+        """Complete the counters of a fleet that has stopped to ask."""
+        self._serve(lane, CLOSE_WINDOW, now, 0, 0, 0, 0)
 
     def change_profile(
         self, lane: Any, node: int, profile: int, kept: int, missing_bytes: int

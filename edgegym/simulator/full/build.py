@@ -13,7 +13,6 @@ from edgegym.simulator.full.groups import Holdings
 from edgegym.simulator.full.joint import Reach
 from edgegym.simulator.full.lane import Catalogue, Desk, FullLane
 from edgegym.simulator.full.log import log_lane
-from edgegym.simulator.full.loop import BEGIN, serve
 from edgegym.simulator.full.params import FullParams
 from edgegym.simulator.full.routing_groups import Routing, Stock, most_hits, tier_serves
 from edgegym.simulator.lane import Lane, lane_of
@@ -180,7 +179,7 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
 
 
 def begin_full(world: World, params: FullParams, state: FleetState, b: int, seed: int) -> None:
-    """Give an empty fleet of the full loop its nodes, and all that happens by itself.
+    """Give an empty fleet of the full loop its nodes; the loop's BEGIN does the rest.
 
     Parameters
     ----------
@@ -223,4 +222,3 @@ def begin_full(world: World, params: FullParams, state: FleetState, b: int, seed
         )
         state.sites[b, origin, SITE_X_KM] = np.inf
         state.sites[b, origin, SITE_BITS] = np.int64(origin).view(np.float64)
-    serve(full_lane_of(world, params, state, b), BEGIN, 0.0, 0, 0, 0, 0)

@@ -14,6 +14,7 @@ REQUEST = 8  # its number in the stream, from 0
 NEAREST = 9  # nearest up node when it was routed, -1 without one
 RUNNER_UP = 10  # station of the best path that was not taken, -1 where there was none
 REDISPATCHES = 11  # times that it was sent again because its station failed
+FETCH_ORDER = 12  # whether it is to fetch what its station lacks, see below
 NUM_TASK_NUMS = 16
 
 # Columns of `tasks.real`: likewise.
@@ -47,14 +48,25 @@ REFUSED = 3  # its node is closed, and it may go nowhere else
 NOBODY = -1
 """Station of a request that is rejected."""
 
+# Values of FETCH_ORDER.
+BY_CONTROLLER = 0
+COMPUTE = 1
+FETCH_ANYWAY = 2  # if something can be fetched when it lands
+
+BY_ROUTER = -3
+"""Forced station of a request that the scenario's router is to send."""
+
 # Columns of `scalars`.
 FIRST_REQUEST = 0  # number of the first request in the loaded block
 FORCED_REQUEST = 1  # number of a request whose station is given, -1 for none
-FORCED_STATION = 2  # that station, or NOBODY
+FORCED_STATION = 2  # that station, NOBODY, or BY_ROUTER
 ROUTING_KEY = 3  # keys of random draws
 FAULTS_KEY = 4
 ORIGIN_KEY = 5
-NUM_FULL_SCALARS = 6
+FORCED_FETCH = 6  # FETCH_ORDER of that request
+ASKS = 7  # 1: stop before each new request whose station is not given
+WINDOW_TICK = 8  # of a fleet that asks: when the window began
+NUM_FULL_SCALARS = 9
 
 # Columns of `node_flows`.
 NODE_FLOW = 0  # the flow of its move or refresh, -1 without one

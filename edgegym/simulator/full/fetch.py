@@ -191,6 +191,49 @@ def exposed_stall_s(
     return max(0.0, first, last)
 
 
+@inlined
+def can_fetch(
+    link: LinkState, size_bytes: int, compute_prefill_s: float, fetched_prefill_s: float
+) -> bool:
+    """Return whether a fetch is possible and saves prefill."""
+    return size_bytes > 0 and fetched_prefill_s < compute_prefill_s and link.num[LINK_UP] == 1
+
+
+@helper
+def expected_transfer(
+    params: FetchParams,
+    link_params: LinkParams,
+    link: LinkState,
+    now: float,
+    station: int,
+    size_bytes: int,
+) -> tuple[float, float]:
+    """Return how long a controller expects state to flow, and the delay of others, seconds.
+
+    A joint one looks at the link; the others know the rate that was advertised last.
+    """
+    if params.controller == JOINT:
+        return forecast_flow(link_params, link, now, station, size_bytes)
+    advertised = advertised_bytes_per_s(link_params, link, now)
+    if advertised > 0.0:
+        return bytes_on_link(link_params, size_bytes) / advertised, 0.0
+    return np.inf, 0.0
+
+
+@inlined
+def fetched_s(
+    link_params: LinkParams,
+    size_bytes: int,
+    transfer_s: float,
+    slot_wait_s: float,
+    fetched_prefill_s: float,
+) -> float:
+    """Return the time to the first token with a fetch, from the moment of landing."""
+    busy_s = restore_seconds(link_params, size_bytes) + fetched_prefill_s
+    stall_s = exposed_stall_s(link_params.layers, 0.0, transfer_s, slot_wait_s, busy_s)
+    return slot_wait_s + stall_s + busy_s
+
+
 @helper
 def choose_fetch(
     params: FetchParams,
@@ -230,20 +273,11 @@ def choose_fetch(
         is not spent on requests that come late all the same.
     """
     compute_s = slot_wait_s + compute_prefill_s
-    useless = size_bytes <= 0 or fetched_prefill_s >= compute_prefill_s
-    if params.controller == NEVER or useless or link.num[LINK_UP] == 0:
+    possible = can_fetch(link, size_bytes, compute_prefill_s, fetched_prefill_s)
+    if params.controller == NEVER or not possible:
         return Choice(False, np.inf, compute_s, 0.0)
-    imposed_s = 0.0
-    if params.controller == JOINT:
-        transfer_s, imposed_s = forecast_flow(link_params, link, now, station, size_bytes)
-    else:
-        advertised = advertised_bytes_per_s(link_params, link, now)
-        transfer_s = np.inf
-        if advertised > 0.0:
-            transfer_s = bytes_on_link(link_params, size_bytes) / advertised
-    busy_s = restore_seconds(link_params, size_bytes) + fetched_prefill_s
-    stall_s = exposed_stall_s(link_params.layers, 0.0, transfer_s, slot_wait_s, busy_s)
-    fetch_s = slot_wait_s + stall_s + busy_s
+    transfer_s, imposed_s = expected_transfer(params, link_params, link, now, station, size_bytes)
+    fetch_s = fetched_s(link_params, size_bytes, transfer_s, slot_wait_s, fetched_prefill_s)
     if params.controller == ALWAYS:
         return Choice(True, fetch_s, compute_s, 0.0)
     fetch = fetch_s + imposed_s < compute_s

@@ -19,7 +19,11 @@ from edgegym.simulator.columns import (
 )
 from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.full.columns import (
+    BY_CONTROLLER,
+    COMPUTE,
     DOWN,
+    FETCH_ANYWAY,
+    FETCH_ORDER,
     FETCHED_BYTES,
     FLOW,
     HIT_DEPTH,
@@ -35,6 +39,7 @@ from edgegym.simulator.full.counts import FETCHES, count
 from edgegym.simulator.full.fetch import (
     NEVER,
     best_held_hit,
+    can_fetch,
     choose_fetch,
     missing_prefix,
     restore_seconds,
@@ -75,11 +80,15 @@ def _source_of(fleet: FullLane, station: int, request_type: int, hit_tokens: flo
 
 @helper
 def consider_fetch(fleet: FullLane, station: int, record: int, now: float) -> None:
-    """Let a request that reaches a node fetch what the node lacks of its prefix, if that pays."""
-    params = fleet.fetch_params
-    if params.controller == NEVER or station == fleet.desk.origin:
+    """Let a request that reaches a node fetch what the node lacks of its prefix, if that pays.
+
+    One that was sent with an order does what that says.
+    """
+    params, info, num = fleet.fetch_params, fleet.core.records.info, fleet.desk.tasks.num
+    order = num[record, FETCH_ORDER]
+    undecided = order == BY_CONTROLLER and params.controller == NEVER
+    if undecided or order == COMPUTE or station == fleet.desk.origin:
         return
-    info, num = fleet.core.records.info, fleet.desk.tasks.num
     request_type = info[record, TYPE]
     local = local_hit(fleet, station, record)[0]
     if local < 0:
@@ -94,20 +103,24 @@ def consider_fetch(fleet: FullLane, station: int, record: int, now: float) -> No
     length = float(num[record, INPUT_TOKENS])
     whole, fetched = fetched, min(fetched, length - 1.0)
     node_class = fleet.core.nodes.work[station, NODE_CLASS]
-    choice = choose_fetch(
-        params,
-        fleet.link_params,
-        fleet.link,
-        now,
-        station,
-        request_type,
-        size,
-        _slot_wait_s(fleet, station),
-        prefill_seconds(fleet.desk.coefficients, node_class, length, float(local)),
-        prefill_seconds(fleet.desk.coefficients, node_class, length, fetched),
-        now - fleet.core.records.time[record, ARRIVAL_S],
-    )
-    if not choice.fetch:
+    computed_s = prefill_seconds(fleet.desk.coefficients, node_class, length, float(local))
+    fetched_s = prefill_seconds(fleet.desk.coefficients, node_class, length, fetched)
+    pays = order == FETCH_ANYWAY and can_fetch(fleet.link, size, computed_s, fetched_s)
+    if order == BY_CONTROLLER:
+        pays = choose_fetch(
+            params,
+            fleet.link_params,
+            fleet.link,
+            now,
+            station,
+            request_type,
+            size,
+            _slot_wait_s(fleet, station),
+            computed_s,
+            fetched_s,
+            now - fleet.core.records.time[record, ARRIVAL_S],
+        ).fetch
+    if not pays:
         return
     num[record, LOCAL_HIT_TOKENS] = local
     num[record, HIT_TOKENS] = int(fetched)

@@ -48,7 +48,15 @@ from edgegym.simulator.full.carrying import (
     let_flow,
     note_progress,
 )
-from edgegym.simulator.full.columns import LOST, TURNED_AWAY
+from edgegym.simulator.full.columns import (
+    ASKS,
+    FIRST_REQUEST,
+    FORCED_FETCH,
+    FORCED_REQUEST,
+    FORCED_STATION,
+    LOST,
+    TURNED_AWAY,
+)
 from edgegym.simulator.full.counting import count_link, count_origin, settle
 from edgegym.simulator.full.counts import open_counts
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN, engine_accrue, engine_fire
@@ -72,11 +80,14 @@ from edgegym.simulator.telemetry import publish
 NEEDS_FLUSH = 3
 NEEDS_FLOWS = 4
 NEEDS_LEAVES = 5
+NEEDS_ANSWER = 6
 
 # Tasks.
 BEGIN = 0
 CHANGE_PROFILE = 1
 ADVANCE = 2
+ANSWER = 3
+CLOSE_WINDOW = 4
 
 
 @helper
@@ -232,11 +243,15 @@ def _advance(fleet: FullLane, until: float) -> int:
         )
         open_counts(fleet.desk.counts)
     near, far = NO_WALK, NO_WALK
+    horizon = until
     while True:
         position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
         if position == loaded and requests.end_s[0] <= until:
             return NEEDS_BLOCK
         next_request = requests.time_s[position] if position < loaded else np.inf
+        if fleet.scalars[ASKS]:
+            # It stops there, and nothing later is counted before.
+            horizon = min(until, next_request)
         if queue.soon.num[SIZE] == 0:
             turn_page(queue, min(next_request, until))
             if ahead:
@@ -256,12 +271,17 @@ def _advance(fleet: FullLane, until: float) -> int:
         if missing != DONE:
             return missing
         if next_timer <= min(min(next_event, next_request), next_flow):
-            _turn_engine(fleet, first_station(fleet.timers), next_timer, until)
+            _turn_engine(fleet, first_station(fleet.timers), next_timer, horizon)
         elif next_flow <= next_request and (
             next_flow < next_event or (next_flow == next_event and kind >= FLOW_END)
         ):
             end_flow(fleet, next_flow)
         elif next_request < next_event:
+            number = fleet.scalars[FIRST_REQUEST] + position
+            if fleet.scalars[ASKS] and fleet.scalars[FORCED_REQUEST] != number:
+                settle(fleet.desk, next_request)
+                fleet.now_s[0] = next_request
+                return NEEDS_ANSWER
             scalars[NEXT_REQUEST] = position + 1
             if ahead:
                 fetch_for_requests(fleet.area, requests, position, loaded)
@@ -269,7 +289,7 @@ def _advance(fleet: FullLane, until: float) -> int:
         else:
             item = queue.soon.item[0]
             pop_event(queue)
-            _happen(fleet, kind, item, next_event, until)
+            _happen(fleet, kind, item, next_event, horizon)
     if not has_log_room(fleet.desk.log, scalars[USED_RECORDS]):
         return NEEDS_FLUSH
     _close_window(fleet, until)
@@ -288,11 +308,14 @@ def serve(
         The fleet, changed in place.
     task : int
         BEGIN: schedule what comes by itself, in a fleet that has its nodes and has not begun.
-        CHANGE_PROFILE: give a node another profile. ADVANCE: let the fleet live.
+        CHANGE_PROFILE: give a node another profile. ADVANCE: let the fleet live. ANSWER: the same
+        from the request at which it has stopped to ask. CLOSE_WINDOW: complete the counters there.
     until : float
-        Of ADVANCE: time in seconds, not before the fleet's clock; events at this very time happen.
+        Of ADVANCE and ANSWER: time in seconds, not before the fleet's clock; events at this very time happen.
+        Of CLOSE_WINDOW: the fleet's clock.
     node, profile : int
-        Of CHANGE_PROFILE: a legal move.
+        Of CHANGE_PROFILE: a legal move. Of ANSWER: where the request goes, as FORCED_STATION of
+        the columns, and its FETCH_ORDER.
     kept : int
         Of CHANGE_PROFILE: holding that the two profiles share.
     missing_bytes : int
@@ -305,7 +328,8 @@ def serve(
         task is done. NEEDS_BLOCK: load the next stream block and call again. NEEDS_RECORDS: make
         room for more requests and call again. NEEDS_FLUSH: take the rows of the log and call
         again. NEEDS_FLOWS, NEEDS_LEAVES: make room for flows, for leaves of radix caches, and call
-        again.
+        again. NEEDS_ANSWER: the clock stands at a request that is next to be routed; say where it
+        goes and call again.
     """
     fleet = lend(lane)
     if task == BEGIN:
@@ -314,4 +338,12 @@ def serve(
     if task == CHANGE_PROFILE:
         change_profile(fleet, node, profile, kept, missing_bytes)
         return DONE
+    if task == CLOSE_WINDOW:
+        _close_window(fleet, until)
+        return DONE
+    if task == ANSWER:
+        scalars = fleet.scalars
+        scalars[FORCED_REQUEST] = scalars[FIRST_REQUEST] + fleet.core.scalars[NEXT_REQUEST]
+        scalars[FORCED_STATION] = node
+        scalars[FORCED_FETCH] = profile
     return _advance(fleet, until)

@@ -22,10 +22,14 @@ from edgegym.simulator.columns import (
 from edgegym.simulator.compiling import helper, inlined, prefetch
 from edgegym.simulator.events import LANDING, push_event, request_item
 from edgegym.simulator.full.columns import (
+    BY_CONTROLLER,
+    BY_ROUTER,
     DOWN,
+    FETCH_ORDER,
     FETCHED_BYTES,
     FIRST_REQUEST,
     FLOW,
+    FORCED_FETCH,
     FORCED_REQUEST,
     FORCED_STATION,
     HIT_DEPTH,
@@ -70,8 +74,15 @@ from edgegym.simulator.full.fetching import consider_fetch
 from edgegym.simulator.full.lane import FullLane
 from edgegym.simulator.full.log import log_rejected
 from edgegym.simulator.full.routing import must_move_on, note_landed, note_sent, route
-from edgegym.simulator.full.routing_groups import Ask, Decision
-from edgegym.simulator.full.sight import squared_km2, way_s
+from edgegym.simulator.full.routing_groups import Ask, Decision, Routing
+from edgegym.simulator.full.sight import (
+    advertised_hit,
+    expected_s,
+    origin_expected_s,
+    sight_of,
+    squared_km2,
+    way_s,
+)
 from edgegym.simulator.full.slots import queue_up, turn_away
 from edgegym.simulator.telemetry import note_routed
 
@@ -148,14 +159,34 @@ def _ask(fleet: FullLane, record: int) -> Ask:
     )
 
 
+@inlined
+def _predicted_s(
+    routing: Routing, ask: Ask, station: int, squared: float, otherwise_s: float, now: float
+) -> float:
+    """Return the predicted time to the first token at a station that the router did not choose."""
+    if station < 0:
+        return otherwise_s
+    if station == routing.origin_station:
+        return routing.area.radio_base_s + origin_expected_s(routing, ask, squared)
+    place = routing.nodes.work[station, PLACE]
+    hit = advertised_hit(routing, ask, place)
+    if hit < 0.0:
+        return otherwise_s
+    return routing.area.radio_base_s + expected_s(sight_of(routing, ask, place, squared, hit, now))
+
+
 @helper
 def _decide(fleet: FullLane, record: int, ask: Ask, now: float) -> Decision:
     """Route a request, unless its station is given."""
     num = fleet.desk.tasks.num
     decision = route(fleet.routing, ask, now)
+    num[record, FETCH_ORDER] = BY_CONTROLLER
     if ask.number != fleet.scalars[FORCED_REQUEST] or num[record, REDISPATCHES] > 0:
         return decision
+    num[record, FETCH_ORDER] = fleet.scalars[FORCED_FETCH]
     station = fleet.scalars[FORCED_STATION]
+    if station in (BY_ROUTER, decision.node):
+        return decision
     squared = np.inf
     if 0 <= station < fleet.life.num_nodes:
         place = fleet.core.nodes.work[station, PLACE]
@@ -170,7 +201,7 @@ def _decide(fleet: FullLane, record: int, ask: Ask, now: float) -> Decision:
         station,
         decision.nearest,
         squared,
-        decision.predicted_s,
+        _predicted_s(fleet.routing, ask, station, squared, decision.predicted_s, now),
         decision.runner_up_s,
         decision.runner_up,
         NOT_SPILLED,
