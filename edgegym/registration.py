@@ -8,6 +8,7 @@ _ENTRY_POINTS = {
         "edgegym.envs.vector:PlacementVectorEnv",
     ),
     "EdgeGym/RegionalMix-v0": ("edgegym.envs.regional_mix:RegionalMixEnv", None),
+    "EdgeGym/Routing-v0": ("edgegym.envs.routing:RoutingEnv", None),
 }
 """By name: the environment, and many of it as one where there is such a class."""
 

@@ -13,6 +13,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def checked_action(action: Any, size: int, meaning: str) -> int:
+    """Return the number of an action.
+
+    Parameters
+    ----------
+    action : int, NumPy integer or 0-d integer array
+    size : int
+        Number of actions.
+    meaning : str
+        What the numbers mean, for the message.
+
+    Raises
+    ------
+    TypeError
+        If it isn't one integer.
+    ValueError
+        If it lies outside 0..size - 1.
+    """
+    if isinstance(action, (bool, np.bool_)):
+        raise TypeError(f"action is {action!r}: it must be an integer, not a bool")
+    try:
+        number = operator.index(action)
+    except TypeError:
+        raise TypeError(
+            f"action is {action!r} of type {type(action).__name__}: it must be one integer"
+        ) from None
+    if not 0 <= number < size:
+        raise ValueError(f"action is {number}: it must lie in 0..{size - 1} ({meaning})")
+    return number
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlacementActions:
     """The numbering of placement actions: ``node * S + profile``, then the no-op.
@@ -64,19 +95,11 @@ class PlacementActions:
         ValueError
             If it lies outside 0..N·S.
         """
-        if isinstance(action, (bool, np.bool_)):
-            raise TypeError(f"action is {action!r}: it must be an integer, not a bool")
-        try:
-            number = operator.index(action)
-        except TypeError:
-            raise TypeError(
-                f"action is {action!r} of type {type(action).__name__}: it must be one integer"
-            ) from None
-        if not 0 <= number <= self.no_op:
-            raise ValueError(
-                f"action is {number}: it must lie in 0..{self.no_op} "
-                f"(node * {self.num_profiles} + profile; {self.no_op} is the no-op)"
-            )
+        number = checked_action(
+            action,
+            self.size,
+            f"node * {self.num_profiles} + profile; {self.no_op} is the no-op",
+        )
         if number == self.no_op:
             return None
         return divmod(number, self.num_profiles)

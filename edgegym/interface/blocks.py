@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 DEMAND_EWMA_S = 30.0
 """Time constant of the demand estimates, in seconds."""
 
-Scope = Literal["node", "region", "global"]
+Scope = Literal["node", "region", "candidate", "global"]
 """What a feature is about."""
 
 Row = tuple[str, int, str, float | None]
@@ -31,8 +31,8 @@ class Feature:
     ----------
     name : str
         Name, unique in its layout.
-    scope : {"node", "region", "global"}
-        Whether each node or region has its own columns, or the whole fleet shares them.
+    scope : {"node", "region", "candidate", "global"}
+        Whether each node, region or candidate has its own columns, or all share them.
     start, size : int
         Columns ``start : start + size`` of the block of its scope.
     unit : str

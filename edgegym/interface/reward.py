@@ -164,7 +164,9 @@ def expected_arrivals_per_epoch(scenario: "Scenario") -> float:
     return scenario.compile().mean_rate_per_s * scenario.control.epoch_s
 
 
-def service_reward(scenario: "Scenario", kind: str) -> ServiceReward:
+def service_reward(
+    scenario: "Scenario", kind: str, expected_arrivals: float | None = None
+) -> ServiceReward:
     """Return the strategy of that name for a scenario.
 
     Parameters
@@ -172,23 +174,27 @@ def service_reward(scenario: "Scenario", kind: str) -> ServiceReward:
     scenario : Scenario
         Gives the constants.
     kind : {"coverage", "squashed_ttft", "goodput"}
+    expected_arrivals : float, optional
+        Mean arrivals of the span that is valued; those of a control epoch if omitted.
 
     Raises
     ------
     ValueError
         If no strategy has that name.
     """
+    arrivals = expected_arrivals
+    if arrivals is None:
+        arrivals = expected_arrivals_per_epoch(scenario)
     if kind == "coverage":
-        return CoverageReward(expected_arrivals=expected_arrivals_per_epoch(scenario))
+        return CoverageReward(expected_arrivals=arrivals)
     if kind == "squashed_ttft":
         return SquashedTtftReward(
-            expected_arrivals=expected_arrivals_per_epoch(scenario),
-            ttft_target_s=scenario.objective.ttft_target_s,
+            expected_arrivals=arrivals, ttft_target_s=scenario.objective.ttft_target_s
         )
     if kind == "goodput":
         world = scenario.compile()
         tokens = float(world.type_share @ world.output_tokens)
-        return GoodputReward(expected_tokens=expected_arrivals_per_epoch(scenario) * tokens)
+        return GoodputReward(expected_tokens=arrivals * tokens)
     raise ValueError(f"reward is {kind!r}: it must be coverage, squashed_ttft or goodput")
 
 
@@ -214,4 +220,64 @@ def placement_reward(
         service=service_reward(scenario, chosen) if isinstance(chosen, str) else chosen,
         migration_weight=scenario.objective.migration_weight,
         fleet_memory_bytes=scenario.fleet_memory_bytes,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoutingReward:
+    """The reward of one routed request: what was decided meanwhile, less a price for rejections.
+
+    Attributes
+    ----------
+    service : ServiceReward
+        Values what the fleet did since the step before.
+    rejection_weight : float
+        Price of each rejected request, in hits.
+    """
+
+    service: ServiceReward
+    rejection_weight: float
+
+    def components(self, window: Any) -> tuple[float, float]:
+        """Return the service and the rejection part; the reward is their sum.
+
+        Parameters
+        ----------
+        window : object
+            With the counts of a step as attributes: ``hits``, ``first_tokens``, ``ttft_sum_s``,
+            ``rejected`` and the others of a ``WindowStats`` that are single numbers.
+
+        Returns
+        -------
+        service, rejections : float
+            The second is zero or negative.
+        """
+        return float(self.service(window)), 0.0 - self.rejection_weight * window.rejected
+
+
+def routing_reward(
+    scenario: "Scenario",
+    service: "str | ServiceReward | None" = None,
+    rejection_weight: float = 0.0,
+) -> RoutingReward:
+    """Return the reward of routed requests, one of which arrives per step.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        ``objective.kind`` is the default strategy.
+    service : str or ServiceReward, optional
+        Another strategy, by name or as an object.
+    rejection_weight : float
+        Price of a rejected request, in hits.
+
+    Raises
+    ------
+    ValueError
+        If no strategy has that name.
+    """
+    chosen = scenario.objective.kind if service is None else service
+    return RoutingReward(
+        service=service_reward(scenario, chosen, 1.0) if isinstance(chosen, str) else chosen,
+        rejection_weight=rejection_weight,
     )

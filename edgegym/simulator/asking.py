@@ -1,5 +1,7 @@
 """A fleet that asks where each request is to go."""
 
+from typing import Any
+
 from numpy.typing import ArrayLike
 
 from edgegym.simulator.columns import NEXT_REQUEST, NUM_REQUESTS, WINDOW_OPEN
@@ -77,6 +79,11 @@ class AskingFleet(Fleet):
     def can_fetch(self) -> bool:
         """Whether nodes can fetch state at all: caches of serving engines can't."""
         return not isinstance(self._scenario.cache, LruCache)
+
+    @property
+    def lane(self) -> Any:
+        """What compiled functions take; replaced when the fleet needs room."""
+        return self._lane
 
     @property
     def _scalars(self) -> Ints:

@@ -311,7 +311,8 @@ def serve(
         CHANGE_PROFILE: give a node another profile. ADVANCE: let the fleet live. ANSWER: the same
         from the request at which it has stopped to ask. CLOSE_WINDOW: complete the counters there.
     until : float
-        Of ADVANCE and ANSWER: time in seconds, not before the fleet's clock; events at this very time happen.
+        Of ADVANCE and ANSWER: time in seconds, not before the fleet's clock; events at this very
+        time happen.
         Of CLOSE_WINDOW: the fleet's clock.
     node, profile : int
         Of CHANGE_PROFILE: a legal move. Of ANSWER: where the request goes, as FORCED_STATION of

@@ -1,0 +1,60 @@
+"""What the routing environment refuses."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+_STATE_KEYS = ("np_random", "np_random_seed", "fleet", "routed", "totals", "episode")
+
+
+def checked_count(name: str, value: Any) -> int:
+    """Return an argument that is a positive integer.
+
+    Raises
+    ------
+    TypeError
+        If it is no integer.
+    ValueError
+        If it is less than 1.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}: it must be an integer")
+    number = int(value.__index__())
+    if number < 1:
+        raise ValueError(f"{name} is {number}: it must be at least 1")
+    return number
+
+
+def checked_weight(value: Any) -> float:
+    """Return the price of a rejection.
+
+    Raises
+    ------
+    TypeError
+        If it is no number.
+    ValueError
+        If it is negative or not finite.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise TypeError(f"rejection_weight is {value!r}: it must be a number")
+    weight = float(value)
+    if not 0.0 <= weight < math.inf:
+        raise ValueError(f"rejection_weight is {weight}: it must be finite and at least 0")
+    return weight
+
+
+def check_routing_state(state: Any) -> None:
+    """Refuse what isn't the state of a routing environment.
+
+    Raises
+    ------
+    TypeError
+        If it is no mapping.
+    ValueError
+        If a part is missing.
+    """
+    if not isinstance(state, Mapping):
+        raise TypeError(f"state is {state!r}: it must be what get_state() returned")
+    missing = [key for key in _STATE_KEYS if key not in state]
+    if missing:
+        raise ValueError(f"state has no {', '.join(missing)}: it must be what get_state() returned")
