@@ -22,7 +22,7 @@ from edgegym.envs.routing_info import (
 )
 from edgegym.interface.reward import ServiceReward, routing_reward
 from edgegym.interface.routing import RoutingActions, RoutingLayout
-from edgegym.interface.routing_observation import RoutingObserver
+from edgegym.interface.routing_observation import TOTALS, RoutingObserver
 from edgegym.simulator.asking import AskingFleet
 from edgegym.simulator.columns import IN_SLOTS, SLOTS
 from edgegym.simulator.records import NOBODY, ORIGIN
@@ -39,13 +39,158 @@ Step = tuple["NDArray[np.float32]", float, bool, bool, dict[str, Any]]
 
 
 class RoutingEnv(FleetEnv):
-    """Route each request: to a node, with a fetch or without, to the origin, or nowhere."""
+    """Route each request: to a node, with a fetch or without, to the origin, or nowhere.
+
+    ## Description
+
+    The fleet of :class:`~edgegym.envs.placement.PlacementEnv` seen by its router. What nodes hold
+    is given (drawn from ``initial.mix`` and held, or cached by the nodes themselves with
+    ``cache: lru``); the agent decides where each request is served, and whether the prefix that a
+    node lacks is fetched over the backhaul or computed there.
+
+    One step is one request. The fleet stands still at the moment at which a request is made. The
+    agent answers, and traffic is served until the next request is made. Told what the scenario's
+    own router would have decided, the fleet is the same to the bit as without an agent.
+
+    A request is asked about once. If it has to be sent again, because its node failed or could not
+    take it, the scenario's router sends it.
+
+    The *candidates* are the C nodes nearest to the user that are up, that admission control has not
+    closed, and that can serve the request (class, model and tags), nearest first, ties to the lower
+    index. With C = 12 the node that the router ``load_aware`` chooses is among them for 99 % of the
+    requests in most presets (94 % in ``scarce-backhaul``); with C = N for all.
+
+    ## Action Space
+
+    ``Discrete(2·C + 2)``:
+
+    * ``2 * candidate``: to that candidate, which computes what it does not hold;
+    * ``2 * candidate + 1``: to that candidate, which fetches what it lacks from the deepest holder,
+      or the origin's store, if there is more than it has when the request lands; else it computes;
+    * ``2·C``: to the origin;
+    * ``2·C + 1``: rejected. Always legal.
+
+    Legal are the candidates there are. A fetch is legal where the link is up, somebody who is up
+    holds more of the prefix than the candidate advertises, and having it saves prefill; never with
+    ``cache: lru``, whose nodes only compute. The scenario's ``fetch.controller`` does not limit the
+    agent. The origin is legal if the scenario has one that is up, and any node is up.
+    ``action_masks()`` and ``info["action_mask"]`` (also of reset) say which, as bool ``[2·C + 2]``.
+
+    After an illegal action the scenario's router decides the request, and its controller whether to
+    fetch; it is counted in ``info["illegal_actions"]``. An action that isn't an integer of the
+    space raises TypeError or ValueError.
+
+    ## Observation Space
+
+    ``Box(0, 1, (C·K + G,), float32)``: C rows of K candidate features, then G global ones (the
+    request and the fleet), described by ``env.unwrapped.layout``. Values without a bound are
+    written as ``x / (x + scale)``; ``layout.decode(observation, name)`` undoes it. Rows without a
+    candidate are zero.
+
+    | scope | feature | size | value |
+    |---|---|---|---|
+    | candidate | present | 1 | whether there is such a candidate |
+    | candidate | radio | 1 | seconds until the request lands there |
+    | candidate | prefill | 1 | seconds of prefill with the prefix that it advertises |
+    | candidate | hit | 1 | prompt tokens that it advertises to hold |
+    | candidate | wait | 1 | seconds of waiting that it advertises |
+    | candidate | backlog | 1 | requests per slot as reported; 0 if other waits are advertised |
+    | candidate | ttft | 1 | predicted seconds to the first token, with the router's margin |
+    | candidate | fetchable | 1 | prompt tokens that a fetch would add; 0 where it isn't legal |
+    | candidate | transfer | 1 | predicted seconds for which they would flow |
+    | candidate | fetch_ttft | 1 | predicted seconds to the first token with the fetch |
+    | global | family | F | one-hot of the request's family |
+    | global | input_tokens | 1 | prompt tokens |
+    | global | prefix_tokens | 1 | those of them that a prefix of the catalogue spans |
+    | global | target | 1 | seconds within which the first token is a hit |
+    | global | origin_up | 1 | whether the origin is legal |
+    | global | origin_ttft | 1 | predicted seconds to the first token there |
+    | global | load | 1 | requests per slot of the whole fleet, as reported |
+    | global | rejected | 1 | share of the requests decided in this episode |
+    | global | link_rate | 1 | rate advertised for one more fetch over that of an idle link |
+    | global | clock | 2 | with ``observe_clock``: (1 + sine)/2 and (1 + cosine)/2 of the time |
+
+    All of it is what a router knows: reports as old as ``telemetry.period_s`` makes them, the
+    catalogue as old as ``telemetry.catalogue_period_s``, the link as it was advertised last (with
+    ``fetch.controller: joint`` as it is). Nothing of the future, nor how long an answer will be.
+
+    ## Rewards
+
+    Requests decided as hits (first token within the target) since the last step, minus
+    ``rejection_weight`` for each rejected one. One request arrives per step, so a return over the
+    steps of its episode is the coverage, less the weight times the share rejected, in any scenario;
+    what is undecided at the end counts for nobody. A hit is paid when the first token comes, some
+    steps after the action that earned it.
+
+    ``objective.kind`` or the argument ``reward`` choose other values of the traffic, as in
+    ``Placement-v0`` but with one arrival expected: ``squashed_ttft``, ``goodput``, or a callable
+    that is given the counts of the step as attributes (``hits``, ``first_tokens``,
+    ``ttft_sum_s``, …). The parts are ``info["reward_service"]`` and
+    ``info["reward_rejections"]``.
+
+    [Routing baselines](routing-baselines.md) says what simple rules and routers get.
+
+    ## Starting State
+
+    Nodes, demand and the profiles that nodes hold follow from the seed alone, as in
+    ``Placement-v0``: the same requests come in the same order whatever the agent does.
+    ``initial.warmup_s`` seconds of traffic, routed by the scenario's router and unrewarded, pass
+    before the first observation.
+
+    ## Episode End
+
+    A continuing task: ``terminated`` is always False; ``truncated`` after ``horizon_requests``
+    requests, by default as many as are expected in ``control.horizon_epochs`` epochs, or when a
+    trace that is not repeated has no more. Stepping on after that goes on with the same episode,
+    with ``truncated`` True each time: call ``reset()`` for the next one.
+
+    ## Arguments
+
+    | argument | default | meaning |
+    |---|---|---|
+    | scenario | "moving-hotspot" | a preset's name, a YAML or JSON file, or a Scenario |
+    | overrides | None | changes by dotted path, as ``{"demand.rate_per_node": 4.0}`` |
+    | candidates | 12 | C, the nodes that a request may go to |
+    | horizon_requests | None | steps of an episode instead of the usual number |
+    | rejection_weight | 0.1 | price of a rejected request, in hits |
+    | observe_clock | False | append the time of day |
+    | reward | None | name or strategy for the traffic's value instead of the scenario's |
+    | render_mode | None | "rgb_array" or "human" (a window if there is a display) |
+
+    ```python
+    import gymnasium as gym
+    from edgegym.policies import LeastPredicted
+
+    env = gym.make("edgegym:EdgeGym/Routing-v0", horizon_requests=2000)
+    policy = LeastPredicted(env.unwrapped.layout)
+    observation, info = env.reset(seed=0)
+    truncated = False
+    while not truncated:
+        action, _ = policy.predict(observation, action_masks=info["action_mask"])
+        observation, reward, _, truncated, info = env.step(action)
+    print(info["episode_hits"] / info["episode_decided"])
+    env.close()
+    ```
+
+    ``env.unwrapped.step_by_router()`` lets the scenario's router decide a request:
+    ``overrides={"routing": {"kind": "prefix_aware"}}`` and nothing but that is a baseline.
+
+    ## Vectorized environment
+
+    ``gym.make_vec("edgegym:EdgeGym/Routing-v0", num_envs=8, vectorization_mode="sync")`` steps
+    copies one after another, ``"async"`` in processes of their own, with fork, forkserver and
+    spawn. All autoreset modes work.
+
+    ## Version History
+
+    * v0: first version.
+    """
 
     def __init__(
         self,
         scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
         overrides: dict[str, Any] | None = None,
-        candidates: int = 8,
+        candidates: int = 12,
         horizon_requests: int | None = None,
         rejection_weight: float = 0.1,
         observe_clock: bool = False,
@@ -69,6 +214,7 @@ class RoutingEnv(FleetEnv):
         self._fleet: AskingFleet | None = None
         self._routed = 0
         self._before: list[int] = []
+        self._before_s = 0.0
         self._episode = no_episode()
         self._chart = _ChartPoint()
 
@@ -103,7 +249,7 @@ class RoutingEnv(FleetEnv):
 
     @property
     def candidates(self) -> "NDArray[np.int64]":
-        """Node of each row of the last observation, ``[K]``, -1 where there is none (a copy)."""
+        """Node of each row of the last observation, ``[C]``, -1 where there is none (a copy)."""
         return self._router.nodes.copy()
 
     @property
@@ -149,12 +295,13 @@ class RoutingEnv(FleetEnv):
         fleet = self._new_fleet(int(self.np_random.integers(0, 2**64, dtype="uint64")))
         if self.scenario.initial.warmup_s > 0.0:
             fleet.advance(self.scenario.initial.warmup_s)
+        # The episode begins here, a moment before its first request.
+        self._before, self._before_s = [0] * len(TOTALS), fleet.now_s
         fleet.ask()
         self._fleet = fleet
         self._routed = 0
         self._episode = no_episode()
         observation = self._observe()
-        self._before = self._router.totals.tolist()
         if self.render_mode is not None:
             self._chart = _ChartPoint()
             self._make_renderer().start()
@@ -171,7 +318,7 @@ class RoutingEnv(FleetEnv):
         Parameters
         ----------
         action : int
-            ``2 * candidate + fetch``, 2·K for the origin, 2·K + 1 to reject.
+            ``2 * candidate + fetch``, 2·C for the origin, 2·C + 1 to reject.
 
         Returns
         -------
@@ -218,16 +365,16 @@ class RoutingEnv(FleetEnv):
     def _route(self, node: int | None, fetch: bool, illegal: int) -> Step:
         """Send the request, and return what ``step`` does."""
         fleet = self.fleet
-        since_s = fleet.now_s
         if fleet.is_asking:
             fleet.answer(node, fetch)
             self._routed += 1
         observation = self._observe()
         totals = self._router.totals.tolist()
         counts = step_counts(self._before, totals)
-        self._before = totals
+        now_s, since_s = fleet.now_s, self._before_s
+        self._before, self._before_s = totals, now_s
         service, rejections = self.reward.components(counts)
-        numbers = (*counts, fleet.now_s - since_s, illegal, service, rejections)
+        numbers = (*counts, now_s - since_s, illegal, service, rejections)
         self._episode = {
             name: total + number
             for (name, total), number in zip(self._episode.items(), numbers, strict=True)
@@ -239,7 +386,7 @@ class RoutingEnv(FleetEnv):
         return observation, service + rejections, False, truncated, info
 
     def action_masks(self) -> "NDArray[np.bool_]":
-        """Return which actions are legal now, bool of shape [2·K + 2] (a fresh array)."""
+        """Return which actions are legal now, bool of shape [2·C + 2] (a fresh array)."""
         self._require_episode()
         return self._router.mask.copy()
 
@@ -251,6 +398,7 @@ class RoutingEnv(FleetEnv):
             "fleet": None if self._fleet is None else self._fleet.get_state(),
             "routed": self._routed,
             "totals": list(self._before),
+            "totals_s": self._before_s,
             "episode": dict(self._episode),
         }
 
@@ -280,7 +428,7 @@ class RoutingEnv(FleetEnv):
         self._np_random = generator
         self._np_random_seed = state["np_random_seed"]
         self._routed = state["routed"]
-        self._before = list(state["totals"])
+        self._before, self._before_s = list(state["totals"]), state["totals_s"]
         self._episode = dict(state["episode"])
         if fleet is not None:
             self._observe()  # the candidates of the request at which it stands

@@ -35,7 +35,7 @@ INFO_KEYWORDS = tuple(f"episode_{key}" for key in STEP_KEYS)
 """Running values of the episode, warm-up excluded. For Stable-Baselines3's
 ``Monitor(env, info_keywords=INFO_KEYWORDS)``, which reads only an episode's last step."""
 
-INFO_SPAN = "of the time since the step before (of `reset`: zero)"
+INFO_SPAN = "of the time since the step before, or since the warm-up (of `reset`: zero)"
 """What the values of a step are about."""
 
 INFO_MEANING = {
@@ -50,7 +50,7 @@ INFO_MEANING = {
     "fetches": "fetches of prefix state that began",
     "to_origin": "requests sent to the origin",
     "sent_again": "requests sent again because their node failed",
-    "elapsed_s": "time from the request that was routed to the next one, seconds",
+    "elapsed_s": "time since the step before, seconds",
     "illegal_actions": "actions that were not legal: the scenario's router decided",
     "reward_service": "part of the reward that traffic earned",
     "reward_rejections": "part of the reward that rejections cost, negative or zero",

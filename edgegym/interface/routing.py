@@ -19,14 +19,14 @@ class RoutingActions:
     Attributes
     ----------
     num_candidates : int
-        K.
+        C.
     """
 
     num_candidates: int
 
     @property
     def size(self) -> int:
-        """Number of actions, 2·K + 2."""
+        """Number of actions, 2·C + 2."""
         return 2 * self.num_candidates + 2
 
     @property
@@ -68,7 +68,7 @@ class RoutingActions:
         TypeError
             If it isn't one integer.
         ValueError
-            If it lies outside 0..2·K + 1.
+            If it lies outside 0..2·C + 1.
         """
         meaning = f"2 * candidate + fetch; {self.origin} is the origin, {self.reject} rejects"
         return checked_action(action, self.size, meaning)
@@ -78,14 +78,14 @@ class RoutingActions:
 class RoutingLayout(BlockLayout):
     """Names, places, units and normalisers of a routing observation.
 
-    A flat observation is the candidate block, ``[K, features]`` row-major, the nearest candidate
+    A flat observation is the candidate block, ``[C, K]`` row-major, the nearest candidate
     first, then the global block: the request, and the fleet. All values lie in [0, 1]. Rows beyond
     the nodes that may take the request are zero.
 
     Attributes
     ----------
     num_candidates : int
-        K, rows of the candidate block.
+        C, rows of the candidate block.
     num_profiles, num_families : int
         S and F.
     features : tuple of Feature
@@ -115,7 +115,7 @@ class RoutingLayout(BlockLayout):
         scenario : Scenario
             Gives the sizes and the normalisers.
         num_candidates : int
-            K.
+            C.
         observe_clock : bool
             Append ``clock`` (sine and cosine of the time of day) to the global block.
 
@@ -160,9 +160,9 @@ class RoutingLayout(BlockLayout):
 
     @property
     def candidate_features(self) -> int:
-        """Columns of the candidate block."""
+        """K, columns of the candidate block."""
         return self.row_features
 
     def candidate_block(self, observation: "NDArray[Any]") -> "NDArray[Any]":
-        """View the candidates ``[..., K, features]`` of flat observations."""
+        """View the candidates ``[..., C, K]`` of flat observations ``[..., C·K + G]``."""
         return self.row_block(observation)

@@ -92,8 +92,8 @@ class Plan(NamedTuple):
     token: float
     clock_period_s: float  # 0 where the clock is not observed
     near: Near
-    node: "NDArray[np.int64]"  # [K] the candidates, -1 where there is none
-    mask: "NDArray[np.bool_]"  # [2K + 2]
+    node: "NDArray[np.int64]"  # [C] the candidates, -1 where there is none
+    mask: "NDArray[np.bool_]"  # [2C + 2]
     totals: "NDArray[np.int64]"  # [len(TOTALS)]
 
 
@@ -298,12 +298,12 @@ class RoutingObserver:
 
     @property
     def mask(self) -> "NDArray[np.bool_]":
-        """Which actions were legal at the last observation, ``[2K + 2]``; not a copy."""
+        """Which actions were legal at the last observation, ``[2C + 2]``; not a copy."""
         return self._plan.mask
 
     @property
     def nodes(self) -> "NDArray[np.int64]":
-        """The candidates of the last observation, ``[K]``, -1 where there was none; not a copy."""
+        """The candidates of the last observation, ``[C]``, -1 where there was none; not a copy."""
         return self._plan.node
 
     @property

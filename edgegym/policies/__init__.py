@@ -2,5 +2,6 @@
 
 from edgegym.policies.base import Policy
 from edgegym.policies.registry import make_policy, policies, world_of
+from edgegym.policies.routing import LeastPredicted
 
-__all__ = ["Policy", "make_policy", "policies", "world_of"]
+__all__ = ["LeastPredicted", "Policy", "make_policy", "policies", "world_of"]

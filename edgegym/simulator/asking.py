@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from edgegym.simulator.columns import NEXT_REQUEST, NUM_REQUESTS, WINDOW_OPEN
+from edgegym.simulator.columns import NEXT_REQUEST, NUM_REQUESTS
 from edgegym.simulator.fleet import Fleet
 from edgegym.simulator.full.columns import (
     ASKS,
@@ -66,14 +66,18 @@ class AskingFleet(Fleet):
     @property
     def asks(self) -> bool:
         """Whether it has begun to ask."""
-        return bool(self._scalars[ASKS])
+        full = self._state.full
+        assert full is not None
+        return full.scalars.item(0, ASKS) == 1
 
     @property
     def is_asking(self) -> bool:
         """Whether it stands at a request that is to be routed."""
-        scalars = self._state.scalars[0]
-        waits = scalars[NEXT_REQUEST] < scalars[NUM_REQUESTS] and scalars[WINDOW_OPEN]
-        return self.asks and bool(waits)
+        state = self._state
+        position = state.scalars.item(0, NEXT_REQUEST)
+        if not self.asks or position >= state.scalars.item(0, NUM_REQUESTS):
+            return False
+        return state.request_time_s.item(0, position) == state.now.item(0)
 
     @property
     def can_fetch(self) -> bool:
@@ -177,8 +181,7 @@ class AskingFleet(Fleet):
             The request at which the fleet stands is not in it.
         """
         now, scalars = self.now_s, self._scalars
-        if self._state.scalars[0, WINDOW_OPEN]:
-            self._loop.close_window(self._lane, now)
+        self._loop.close_window(self._lane, now)
         self._hand_over_records()
         begin, scalars[WINDOW_TICK] = int(scalars[WINDOW_TICK]), to_ticks(now)
         return WindowStats.of_window(self._state, 0, to_ticks(now) - begin)

@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 ENV_ID = "edgegym:EdgeGym/Placement-v0"
+ROUTING_ID = "edgegym:EdgeGym/Routing-v0"
 SHORT = {"control.horizon_epochs": 3, "initial.warmup_s": 2.0, "control.epoch_s": 1.0}
 
 
@@ -27,3 +28,15 @@ def run_drawn(draw, seed: int) -> tuple[bytes, dict[str, float]]:
     observation, info = env.reset()
     env.close()
     return observation.tobytes(), {key: info[key] for key in info if key.startswith("scenario")}
+
+
+def route_episode(seed):
+    """Return what a few routed requests give."""
+    env = gym.make(ROUTING_ID, overrides={"initial.warmup_s": 1.0})
+    observation, _ = env.reset(seed=seed)
+    rows = [observation.tobytes()]
+    for step in range(40):
+        observation, reward, *_, info = env.step(step % env.action_space.n)
+        rows.append((observation.tobytes(), reward, info["episode_hits"]))
+    env.close()
+    return rows

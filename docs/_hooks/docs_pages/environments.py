@@ -275,8 +275,8 @@ def arguments(cls: type, meaning: dict[str, str]) -> str:
 def info_keys(cls: type) -> str:
     """Return the table of the keys in ``info``; "" if the environment's module explains none.
 
-    It does so by ``INFO_MEANING``, what each key of an epoch says, and ``INFO_KEYWORDS``, the
-    running values of the episode.
+    It does so by ``INFO_MEANING``, what each key of a step says, and ``INFO_KEYWORDS``, the running
+    values of the episode; ``INFO_SPAN`` says what a step is about where that is no epoch.
     """
     module = import_module(cls.__module__)
     meaning: dict[str, str] = getattr(module, "INFO_MEANING", {})
@@ -288,12 +288,14 @@ def info_keys(cls: type) -> str:
         rows.append((code(key), code(running) if running in module.INFO_KEYWORDS else "", text))
     if hasattr(cls, "action_masks") or hasattr(cls, "action_mask"):
         rows.append((code("action_mask"), "", "which actions are legal, bool, one for each action"))
+    span = getattr(module, "INFO_SPAN", "of the epoch that the step ran (zero if it ran none)")
     text = (
-        "Every step, and `reset`, reports the same finite scalars: of the epoch that the step ran "
-        "(zero if it ran none), and running values of the episode without its warm-up. "
+        f"Every step, and `reset`, reports the same finite scalars: {span}, "
+        "and running values of the episode without its warm-up. "
         f"`{cls.__module__}.INFO_KEYWORDS` lists the latter for Stable-Baselines3's `Monitor`.\n\n"
     )
-    return text + table(("of the epoch", "of the episode", "meaning"), rows)
+    one = "of the step" if hasattr(module, "INFO_SPAN") else "of the epoch"
+    return text + table((one, "of the episode", "meaning"), rows)
 
 
 def overview() -> str:

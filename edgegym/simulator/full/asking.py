@@ -32,8 +32,11 @@ class Around(NamedTuple):
 
 @inlined
 def is_asking(fleet: FullLane) -> bool:
-    """Return whether a request of the loaded block is next."""
-    return fleet.core.scalars[NEXT_REQUEST] < fleet.core.scalars[NUM_REQUESTS]
+    """Return whether the clock stands at a request that is next to be routed."""
+    position = fleet.core.scalars[NEXT_REQUEST]
+    if position >= fleet.core.scalars[NUM_REQUESTS]:
+        return False
+    return bool(fleet.requests.time_s[position] == fleet.now_s[0])
 
 
 @inlined

@@ -174,6 +174,16 @@ def _turn_engine(fleet: FullLane, station: int, now: float, until: float) -> Non
 
 
 @helper
+def _open_window(fleet: FullLane) -> None:
+    core = fleet.core
+    if core.scalars[WINDOW_OPEN] == 0:
+        open_window(
+            core.window, core.nodes.work, fleet.desk.stations, fleet.nearest_demand, core.scalars
+        )
+        open_counts(fleet.desk.counts)
+
+
+@helper
 def _close_window(fleet: FullLane, until: float) -> None:
     core = fleet.core
     _count_nearest(fleet)
@@ -237,11 +247,7 @@ def _advance(fleet: FullLane, until: float) -> int:
     """Let one fleet live until a time, or until it needs something that kernels cannot give."""
     core, requests, queue = fleet.core, fleet.requests, fleet.core.queue
     scalars, ahead = core.scalars, fleet.area.num_nodes >= FETCHES_AHEAD_NODES
-    if scalars[WINDOW_OPEN] == 0:
-        open_window(
-            core.window, core.nodes.work, fleet.desk.stations, fleet.nearest_demand, scalars
-        )
-        open_counts(fleet.desk.counts)
+    _open_window(fleet)
     near, far = NO_WALK, NO_WALK
     horizon = until
     while True:
@@ -340,6 +346,7 @@ def serve(
         change_profile(fleet, node, profile, kept, missing_bytes)
         return DONE
     if task == CLOSE_WINDOW:
+        _open_window(fleet)
         _close_window(fleet, until)
         return DONE
     if task == ANSWER:
