@@ -1,17 +1,13 @@
 """The environment as others use it: checkers, vector environments, worker processes."""
 
-import multiprocessing
-
 import gymnasium as gym
 import numpy as np
 import pytest
 import stable_baselines3.common.env_checker
 from gymnasium.utils.env_checker import check_env
-from stable_baselines3.common.monitor import Monitor
 
-from edgegym.envs.info import INFO_KEYWORDS
 from edgegym.world import presets
-from tests.envs.workers import ENV_ID, SHORT, run_episode
+from tests.envs.workers import ENV_ID, SHORT
 
 
 @pytest.mark.parametrize("name", presets())
@@ -26,22 +22,6 @@ def test_stable_baselines3_checker_has_nothing_to_say(name):
     env = gym.make(ENV_ID, scenario=name, overrides=SHORT)
     stable_baselines3.common.env_checker.check_env(env.unwrapped, warn=True)
     env.close()
-
-
-def test_monitor_logs_the_episode():
-    env = Monitor(gym.make(ENV_ID, overrides=SHORT), info_keywords=INFO_KEYWORDS)
-    env.reset(seed=0)
-    for _ in range(3):
-        *_, info = env.step(env.action_space.n - 1)
-    assert info["episode"]["episode_hits"] == info["episode_hits"] > 0
-    env.close()
-
-
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_worker_processes_get_the_same_bits(method):
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        there = pool.apply(run_episode, (5,))
-    assert there == run_episode(5)
 
 
 @pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))

@@ -8,9 +8,9 @@ ROUTING_ID = "edgegym:EdgeGym/Routing-v0"
 SHORT = {"control.horizon_epochs": 3, "initial.warmup_s": 2.0, "control.epoch_s": 1.0}
 
 
-def run_episode(seed: int) -> bytes:
+def run_episode(seed: int, scenario: str = "moving-hotspot") -> bytes:
     """Return the bits of an episode in which the last legal move is made in each epoch."""
-    env = gym.make(ENV_ID, overrides=SHORT)
+    env = gym.make(ENV_ID, scenario=scenario, overrides=SHORT)
     observation, info = env.reset(seed=seed)
     parts = [observation.tobytes()]
     for _ in range(3):
