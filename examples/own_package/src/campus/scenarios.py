@@ -1,0 +1,24 @@
+"""The campus, from its YAML file, and a variant that is made in code."""
+
+from importlib.resources import as_file, files
+
+from edgegym import Scenario
+
+
+def campus() -> Scenario:
+    """Return the scenario that ``campus.yaml`` describes."""
+    with as_file(files("campus") / "campus.yaml") as path:
+        return Scenario.from_yaml(path)
+
+
+def exam_week() -> Scenario:
+    """Return the same campus when everybody asks the tutor, twice as often."""
+    return campus().with_overrides(
+        {
+            "name": "exam-week",
+            "description": "The campus when everybody asks the tutor.",
+            "demand.rate_per_node": 0.4,
+            "request_types.0.share": 0.3,
+            "request_types.1.share": 0.7,
+        }
+    )
