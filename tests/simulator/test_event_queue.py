@@ -9,12 +9,15 @@ from edgegym.jit import kernel
 from edgegym.simulator.columns import SIZE
 from edgegym.simulator.compiling import borrow
 from edgegym.simulator.events import (
+    LANDING,
     kind_of,
+    next_entry,
     pop_event,
     push_event,
     replace_event,
     request_item,
     turn_page,
+    walk_page,
 )
 from edgegym.simulator.lane import lane_of
 from edgegym.simulator.room import with_more_records
@@ -97,3 +100,36 @@ def test_a_page_takes_any_number_of_events():
     zeros = np.zeros(count, dtype=np.int64)
     assert _run(lane_of(world, state, 0), delays, zeros, zeros, seen, 0.0) == count
     assert seen[:, 2].tolist() == list(range(count))[::-1]
+
+
+@kernel
+def _walk(lane, page, seen):
+    """Write the items of the entries of a page in the order of a walk; return how many."""
+    calendar = borrow(lane).core.queue.calendar
+    walk, visited = walk_page(calendar, page), 0
+    while walk.entry < walk.end:
+        seen[visited] = calendar.entries[walk.entry, 2]
+        visited += 1
+        walk = next_entry(calendar, walk)
+    return visited
+
+
+@kernel
+def _schedule(lane, times):
+    """Schedule an event at each of some times."""
+    queue = borrow(lane).core.queue
+    for item in range(len(times)):
+        push_event(queue, times[item], LANDING, item)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 41])
+def test_a_walk_sees_each_event_of_a_page_once(count):
+    world = scenario(nodes={"count": 1}, demand={"rate_per_node": 20.0}).compile()
+    state = allocate(world)
+    lane, page = lane_of(world, state, 0), 3
+    page_s = 1.0 / lane.core.queue.calendar.pages_per_s
+    others = np.full(20, (page + 1.5) * page_s)
+    _schedule(lane, np.concatenate((np.full(count, (page + 0.5) * page_s), others)))
+    seen = np.full(count + 1, -1)
+    assert _walk(lane, page, seen) == count
+    assert sorted(seen[:count]) == list(range(count))
