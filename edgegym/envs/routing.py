@@ -20,12 +20,14 @@ from edgegym.envs.routing_info import (
     no_step,
     step_counts,
 )
-from edgegym.interface.reward import ServiceReward, routing_reward
+from edgegym.envs.settings import Setting
+from edgegym.interface.reward import RoutingReward, ServiceReward, routing_reward
 from edgegym.interface.routing import RoutingActions, RoutingLayout
 from edgegym.interface.routing_observation import TOTALS, RoutingObserver
 from edgegym.simulator.asking import AskingFleet
 from edgegym.simulator.columns import IN_SLOTS, SLOTS
 from edgegym.simulator.records import NOBODY, ORIGIN
+from edgegym.world.draw import ScenarioDraw
 from edgegym.world.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -137,6 +139,9 @@ class RoutingEnv(FleetEnv):
     ``initial.warmup_s`` seconds of traffic, routed by the scenario's router and unrewarded, pass
     before the first observation.
 
+    With a :class:`~edgegym.world.draw.ScenarioDraw`, the seed also decides which scenario the
+    episode plays, as in ``Placement-v0``. Scales are those of its reference.
+
     ## Episode End
 
     A continuing task: ``terminated`` is always False; ``truncated`` after ``horizon_requests``
@@ -148,7 +153,7 @@ class RoutingEnv(FleetEnv):
 
     | argument | default | meaning |
     |---|---|---|
-    | scenario | "moving-hotspot" | a preset's name, a YAML or JSON file, or a Scenario |
+    | scenario | "moving-hotspot" | a preset, a YAML or JSON file, a Scenario, or a ScenarioDraw |
     | overrides | None | changes by dotted path, as ``{"demand.rate_per_node": 4.0}`` |
     | candidates | 12 | C, the nodes that a request may go to |
     | horizon_requests | None | steps of an episode instead of the usual number |
@@ -188,7 +193,7 @@ class RoutingEnv(FleetEnv):
 
     def __init__(
         self,
-        scenario: "str | os.PathLike[str] | Scenario" = "moving-hotspot",
+        scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw" = "moving-hotspot",
         overrides: dict[str, Any] | None = None,
         candidates: int = 12,
         horizon_requests: int | None = None,
@@ -198,30 +203,46 @@ class RoutingEnv(FleetEnv):
         render_mode: str | None = None,
     ) -> None:
         super().__init__(scenario, overrides, observe_clock, reward, render_mode)
-        self.reward = routing_reward(self.scenario, reward, checked_weight(rejection_weight))
-        self.horizon_requests = self._usual_horizon()
-        if horizon_requests is not None:
-            self.horizon_requests = checked_count("horizon_requests", horizon_requests)
+        self.rejection_weight = checked_weight(rejection_weight)
+        self._horizon = (
+            None
+            if horizon_requests is None
+            else checked_count("horizon_requests", horizon_requests)
+        )
         self.layout = RoutingLayout.from_scenario(
-            self.scenario, checked_count("candidates", candidates), observe_clock=observe_clock
+            self.draw.layout_scenario,
+            checked_count("candidates", candidates),
+            observe_clock=observe_clock,
         )
         self.actions = RoutingActions(num_candidates=self.layout.num_candidates)
         self.observation_space = gymnasium.spaces.Box(
             0.0, 1.0, shape=(self.layout.size,), dtype=np.float32
         )
         self.action_space = gymnasium.spaces.Discrete(self.actions.size)
-        self._router = RoutingObserver(self.scenario, self.layout)
         self._fleet: AskingFleet | None = None
+        self._asking = False
         self._routed = 0
         self._before: list[int] = []
         self._before_s = 0.0
         self._episode = no_episode()
         self._chart = _ChartPoint()
+        self._enter(self._setting)
 
-    def _usual_horizon(self) -> int:
-        """Return the requests expected in as many epochs as an episode of placement has."""
-        control, rate = self.scenario.control, self.scenario.compile().mean_rate_per_s
-        return max(1, round(control.horizon_epochs * control.epoch_s * rate))
+    def _enter(self, setting: Setting) -> None:
+        self._setting = setting
+        self._router = RoutingObserver(setting.scenario, self.layout)
+        self._reward = routing_reward(
+            setting.scenario, self._settings.reward, self.rejection_weight
+        )
+        control, rate = setting.scenario.control, setting.scenario.compile().mean_rate_per_s
+        usual = max(1, round(control.horizon_epochs * control.epoch_s * rate))
+        self.horizon_requests = usual if self._horizon is None else self._horizon
+        """Requests that are routed before an episode is truncated."""
+
+    @property
+    def reward(self) -> RoutingReward:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What a step of the current scenario is worth."""
+        return self._reward
 
     @property
     def fleet(self) -> AskingFleet:
@@ -292,25 +313,29 @@ class RoutingEnv(FleetEnv):
         """
         check_options(options)
         gymnasium.Env.reset(self, seed=seed)
-        fleet = self._new_fleet(int(self.np_random.integers(0, 2**64, dtype="uint64")))
+        word = int(self.np_random.integers(0, 2**64, dtype="uint64"))
+        setting = self._settings.of_episode(word)
+        fleet = self._new_fleet(setting, word)
+        if setting is not self._setting:
+            self._enter(setting)
         if self.scenario.initial.warmup_s > 0.0:
             fleet.advance(self.scenario.initial.warmup_s)
         # The episode begins here, a moment before its first request.
         self._before, self._before_s = [0] * len(TOTALS), fleet.now_s
-        fleet.ask()
+        self._asking = fleet.ask()
         self._fleet = fleet
         self._routed = 0
         self._episode = no_episode()
         observation = self._observe()
         if self.render_mode is not None:
             self._chart = _ChartPoint()
-            self._make_renderer().start()
+            self._make_renderer().start(self.scenario)
             self._show()
         return observation, self._info(no_step())
 
-    def _new_fleet(self, word: int) -> AskingFleet:
+    def _new_fleet(self, setting: Setting, word: int) -> AskingFleet:
         """Return the fleet of an episode at time 0."""
-        return AskingFleet(self.scenario, seed=word, tier_wait_s=self._tier_wait_s)
+        return AskingFleet(setting.scenario, seed=word, tier_wait_s=setting.tier_wait_s)
 
     def step(self, action: Any) -> Step:
         """Route a request and serve until the next one.
@@ -365,15 +390,15 @@ class RoutingEnv(FleetEnv):
     def _route(self, node: int | None, fetch: bool, illegal: int) -> Step:
         """Send the request, and return what ``step`` does."""
         fleet = self.fleet
-        if fleet.is_asking:
-            fleet.answer(node, fetch)
+        if self._asking:
+            self._asking = fleet.answer(node, fetch)
             self._routed += 1
         observation = self._observe()
         totals = self._router.totals.tolist()
         counts = step_counts(self._before, totals)
         now_s, since_s = fleet.now_s, self._before_s
         self._before, self._before_s = totals, now_s
-        service, rejections = self.reward.components(counts)
+        service, rejections = self._reward.components(counts)
         numbers = (*counts, now_s - since_s, illegal, service, rejections)
         self._episode = {
             name: total + number
@@ -381,7 +406,7 @@ class RoutingEnv(FleetEnv):
         }
         if self.render_mode is not None:
             self._record(counts)
-        truncated = self._routed >= self.horizon_requests or not fleet.is_asking
+        truncated = self._routed >= self.horizon_requests or not self._asking
         info = self._info(dict(zip(STEP_KEYS, numbers, strict=True)))
         return observation, service + rejections, False, truncated, info
 
@@ -395,6 +420,7 @@ class RoutingEnv(FleetEnv):
         return {
             "np_random": self.np_random.bit_generator.state,
             "np_random_seed": self._np_random_seed,
+            "drawn": (self._setting.drawn.index, self._setting.drawn.values),
             "fleet": None if self._fleet is None else self._fleet.get_state(),
             "routed": self._routed,
             "totals": list(self._before),
@@ -403,7 +429,7 @@ class RoutingEnv(FleetEnv):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from :meth:`get_state` of an environment of the same scenario.
+        """Continue from :meth:`get_state` of an environment of the same scenario or draw.
 
         A state that is refused changes nothing.
 
@@ -413,18 +439,21 @@ class RoutingEnv(FleetEnv):
             If the state is no mapping.
         ValueError
             If a part of it is missing, or it is of a scenario with other nodes, profiles, types or
-            families.
+            families, or of another draw.
         """
         check_routing_state(state)
         generator, _ = seeding.np_random(0)
         generator.bit_generator.state = state["np_random"]
-        fleet = None
+        setting, fleet = self._settings.first, None
         if state["fleet"] is not None:
-            fleet = self._fleet
-            if fleet is None:
-                fleet = self._new_fleet(0)
+            setting, fleet = self._settings.at(*state["drawn"]), self._fleet
+            if fleet is None or setting is not self._setting:
+                fleet = self._new_fleet(setting, 0)
             fleet.set_state(state["fleet"])  # refuses before it changes anything
+        if setting is not self._setting:
+            self._enter(setting)
         self._fleet = fleet
+        self._asking = fleet is not None and fleet.is_asking
         self._np_random = generator
         self._np_random_seed = state["np_random_seed"]
         self._routed = state["routed"]
@@ -433,21 +462,27 @@ class RoutingEnv(FleetEnv):
         if fleet is not None:
             self._observe()  # the candidates of the request at which it stands
         if self._renderer is not None:
-            self._renderer.start()
+            self._renderer.start(self.scenario)
 
-    def _arguments(self) -> dict[str, Any]:
+    def fork_arguments(self) -> dict[str, Any]:
+        """Return what else a fork is made with."""
         return {
-            **super()._arguments(),
+            **super().fork_arguments(),
             "candidates": self.layout.num_candidates,
-            "horizon_requests": self.horizon_requests,
-            "rejection_weight": self.reward.rejection_weight,
+            "horizon_requests": self._horizon,
+            "rejection_weight": self.rejection_weight,
         }
 
     def _observe(self) -> "NDArray[np.float32]":
         return self._router.observe(self.fleet)
 
     def _info(self, epoch: dict[str, int | float]) -> dict[str, Any]:
-        return {**epoch, **self._episode, "action_mask": self._router.mask.copy()}
+        return {
+            **epoch,
+            **self._episode,
+            **self._setting.drawn.numbers,
+            "action_mask": self._router.mask.copy(),
+        }
 
     def _record(self, counts: StepCounts) -> None:
         """Add to the charts, once per control epoch."""

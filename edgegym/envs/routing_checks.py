@@ -4,7 +4,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-_STATE_KEYS = ("np_random", "np_random_seed", "fleet", "routed", "totals", "totals_s", "episode")
+_STATE_KEYS = (
+    "np_random",
+    "np_random_seed",
+    "drawn",
+    "fleet",
+    "routed",
+    "totals",
+    "totals_s",
+    "episode",
+)
 
 
 def checked_count(name: str, value: Any) -> int:

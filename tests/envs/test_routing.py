@@ -43,10 +43,10 @@ def make(name="moving-hotspot", horizon_requests=30, candidates=12, **overrides)
 class Recorded(RoutingEnv):
     """An environment whose fleet keeps records."""
 
-    def _new_fleet(self, word):
+    def _new_fleet(self, setting, word):
         self.sink = ArraySink()
         return AskingFleet(
-            self.scenario, seed=word, tier_wait_s=self._tier_wait_s, records=self.sink
+            setting.scenario, seed=word, tier_wait_s=setting.tier_wait_s, records=self.sink
         )
 
 

@@ -156,6 +156,7 @@ def _asked_by_hand(world, node, fetch):
     assert fleet.ask()
     fleet.answer(node, fetch)
     assert not fleet.is_asking
+    fleet.close_window()
     return world.sink.table()
 
 
