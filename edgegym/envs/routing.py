@@ -219,7 +219,6 @@ class RoutingEnv(FleetEnv):
             0.0, 1.0, shape=(self.layout.size,), dtype=np.float32
         )
         self.action_space = gymnasium.spaces.Discrete(self.actions.size)
-        self._fleet: AskingFleet | None = None
         self._asking = False
         self._routed = 0
         self._before: list[int] = []
@@ -253,9 +252,9 @@ class RoutingEnv(FleetEnv):
         gymnasium.error.ResetNeeded
             Before the first reset.
         """
-        self._require_episode()
-        assert self._fleet is not None
-        return self._fleet
+        fleet = self._require_episode()
+        assert isinstance(fleet, AskingFleet)
+        return fleet
 
     @property
     def routed(self) -> int:
@@ -447,7 +446,7 @@ class RoutingEnv(FleetEnv):
         setting, fleet = self._settings.first, None
         if state["fleet"] is not None:
             setting, fleet = self._settings.at(*state["drawn"]), self._fleet
-            if fleet is None or setting is not self._setting:
+            if not isinstance(fleet, AskingFleet) or setting is not self._setting:
                 fleet = self._new_fleet(setting, 0)
             fleet.set_state(state["fleet"])  # refuses before it changes anything
         if setting is not self._setting:

@@ -254,7 +254,7 @@ def write_routing(lane: Any, where: Plan, out: "NDArray[np.float32]") -> None:
         best_hit = best_held_hit(
             fleet.fetch_params, holdings.hit_tokens, holdings.holders, ask.type, origin_up
         )
-    for row in range(around.count):
+    for row in range(around.nodes):
         _write_candidate(fleet, plan, ask, row, out, best_hit, now)
     station = fleet.routing.origin_station
     if station >= 0 and origin_up and around.nearest >= 0:

@@ -1,5 +1,6 @@
 """The discrete-event simulation of a fleet: the ground truth of every environment."""
 
+from edgegym.simulator.asking import AskingFleet
 from edgegym.simulator.calibration import (
     Calibration,
     RejectedPaths,
@@ -21,6 +22,7 @@ from edgegym.simulator.window import WindowStats
 
 __all__ = [
     "ArraySink",
+    "AskingFleet",
     "Calibration",
     "Counterfactual",
     "Fleet",

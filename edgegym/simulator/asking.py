@@ -51,8 +51,6 @@ class AskingFleet(Fleet):
         As of :class:`Fleet`.
     """
 
-    _loop: FullLoop
-
     def __init__(
         self,
         scenario: Scenario,
@@ -170,7 +168,7 @@ class AskingFleet(Fleet):
             last = self._state.node_count[0] - 1
             raise ValueError(f"node = {node}: must be one of 0..{last}, -1 or -2")
         until = self._until_s()
-        return self._finish(self._loop.answer(self._lane, until, station, order), until)
+        return self._finish(self._full_loop.answer(self._lane, until, station, order), until)
 
     def close_window(self) -> WindowStats:
         """Return what happened since the fleet began to ask, or since the last call.
@@ -181,10 +179,15 @@ class AskingFleet(Fleet):
             The request at which the fleet stands is not in it.
         """
         now, scalars = self.now_s, self._scalars
-        self._loop.close_window(self._lane, now)
+        self._full_loop.close_window(self._lane, now)
         self._hand_over_records()
         begin, scalars[WINDOW_TICK] = int(scalars[WINDOW_TICK]), to_ticks(now)
         return WindowStats.of_window(self._state, 0, to_ticks(now) - begin)
+
+    @property
+    def _full_loop(self) -> FullLoop:
+        assert isinstance(self._loop, FullLoop)
+        return self._loop
 
     def _until_s(self) -> float:
         return self.now_s + max(_PATIENCE_S, _PATIENCE_REQUESTS / self._world.mean_rate_per_s)

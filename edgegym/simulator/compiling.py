@@ -278,7 +278,7 @@ def _address_of_bound(kind: Any, value: Any, c: Any) -> Any:
 
 
 @intrinsic
-def _store(typing_context: Any, value: Any, memory: Any) -> Any:
+def _store_value(typing_context: Any, value: Any, memory: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = context.get_value_type(signature.args[0])
         words = context.get_constant(types.intp, -(-context.get_abi_sizeof(kind) // 8))
@@ -288,6 +288,9 @@ def _store(typing_context: Any, value: Any, memory: Any) -> Any:
         return words
 
     return types.intp(value, memory), build
+
+
+_store: Any = _store_value
 
 
 @kernel
@@ -304,7 +307,7 @@ class Binder:
         self._keep: Callable[..., int] = _keep
         self._words = 0
 
-    def __call__(self, value: T) -> Any:
+    def __call__(self, value: Any) -> Any:
         """Return a tuple for kernels, valid as long as its arrays are not replaced.
 
         Parameters
@@ -319,10 +322,12 @@ class Binder:
         """
         if getattr(config, "DISABLE_JIT", 0):
             return value
-        if self._kind is None:
+        kind = self._kind
+        if kind is None:
             nothing = np.empty(0, dtype=np.int64)
             self._keep = entry_point(_keep, value, nothing)
-            self._kind, self._words = Lent(typeof(value)), self._keep(value, nothing)
+            self._words = self._keep(value, nothing)
+            self._kind = kind = Lent(typeof(value))
         memory = np.empty(self._words, dtype=np.int64)
         self._keep(value, memory)
-        return Bound(value, self._kind, memory)
+        return Bound(value, kind, memory)

@@ -25,7 +25,7 @@ class Near(NamedTuple):
 class Around(NamedTuple):
     """How many of them there are, and the nearest up node."""
 
-    count: int
+    nodes: int
     nearest: int  # -1 when no node is up
     closest_km2: float  # squared
 
@@ -45,9 +45,9 @@ def next_ask(fleet: FullLane) -> Ask:
     position = fleet.core.scalars[NEXT_REQUEST]
     requests, lengths = fleet.requests, fleet.lengths
     return Ask(
-        requests.x_km[position],
-        requests.y_km[position],
-        requests.type[position],
+        float(requests.x_km[position]),
+        float(requests.y_km[position]),
+        int(requests.type[position]),
         float(lengths.input_tokens[position]),
         float(lengths.output_tokens[position]),
         fleet.scalars[FIRST_REQUEST] + position,
@@ -59,7 +59,7 @@ def next_ask(fleet: FullLane) -> Ask:
 @inlined
 def _insert(routing: Routing, near: Near, most: int, around: Around, place: int) -> int:
     """Put the node at a place among the nearest, if it is one of them; return how many are."""
-    node, count, squared = node_at(routing.area, place), around.count, around.closest_km2
+    node, count, squared = node_at(routing.area, place), around.nodes, around.closest_km2
     spot = count
     while spot > 0:
         other = node_at(routing.area, near.place[spot - 1])
@@ -91,7 +91,7 @@ def _look(
 ) -> Around:
     """Look at the nodes at some places."""
     area = routing.area
-    count, nearest, closest = found.count, found.nearest, found.closest_km2
+    count, nearest, closest = found.nodes, found.nearest, found.closest_km2
     for place in range(begin, end):
         squared = squared_km2(area, place, ask.x_km, ask.y_km)
         if squared == np.inf:
@@ -112,7 +112,7 @@ def _is_complete(near: Near, most: int, found: Around, rings: Rings, ring: int) 
     if seen == np.inf:
         return True
     seen *= WIDER
-    return found.count == most and near.squared_km2[most - 1] <= seen and found.closest_km2 <= seen
+    return found.nodes == most and near.squared_km2[most - 1] <= seen and found.closest_km2 <= seen
 
 
 @helper
