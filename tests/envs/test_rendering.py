@@ -23,12 +23,15 @@ def drawn(env, steps=2):
 
 
 @pytest.mark.parametrize("name", presets())
-def test_every_preset_makes_a_picture(name):
+def test_every_preset_makes_a_picture_that_names_its_profiles(name):
     env = PlacementEnv(name, overrides=SHORT, render_mode="rgb_array")
     image = drawn(env)
     assert image.shape == (540, 960, 3)
     assert image.dtype == np.uint8
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 100
+    figure = env._renderer._scene.canvas.figure
+    texts = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert set(env.scenario.profile_names) <= texts
     env.close()
 
 
@@ -88,16 +91,6 @@ def test_a_node_without_a_gpu_is_no_disc():
         x = columns.start + state.node_x[0, node] / region.width_km * (columns.stop - columns.start)
         y = rows.stop - state.node_y[0, node] / region.height_km * (rows.stop - rows.start)
         np.testing.assert_array_equal(image[round(y - 0.5), round(x - 0.5)], 255)
-
-
-@pytest.mark.parametrize("name", presets())
-def test_the_legend_names_all_profiles_in_full(name):
-    env = PlacementEnv(name, overrides=SHORT, render_mode="rgb_array")
-    drawn(env, steps=0)
-    figure = env._renderer._scene.canvas.figure
-    texts = {text.get_text() for axes in figure.axes for text in axes.texts}
-    assert set(env.scenario.profile_names) <= texts
-    env.close()
 
 
 def test_what_is_shortened_keeps_its_end():
