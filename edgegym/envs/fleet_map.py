@@ -84,6 +84,8 @@ class FleetMap:
         self._count = count
         self._x = fleet.state.node_x[0, :count].copy()
         self._y = fleet.state.node_y[0, :count].copy()
+        # Nodes without a GPU only route: they hold nothing, and have no slots to be busy.
+        self._serving = (fleet.state.slots[0, :count] > 0).any(axis=1)
         self._profile_rgba = to_rgba_array(palette.profile_color)
         self._dot_rgba = to_rgba_array(palette.profile_dot)
         spacing_km = math.sqrt(region.area_km2 / max(count, 16))
@@ -123,9 +125,12 @@ class FleetMap:
         ring = pixel * min(max(0.22 * radius_px, 1.2), 3.2)
         shared: dict[str, Any] = {"animated": True, "clip_on": False}
 
-        def discs(scale: float, **style: Any) -> Any:
+        def marks(which: Any, scale: float, **style: Any) -> Any:
             area = (2.0 * scale * radius_px * pixel) ** 2  # of the square around, in points²
-            return axes.scatter(self._x, self._y, s=area, **style, **shared)
+            return axes.scatter(self._x[which], self._y[which], s=area, **style, **shared)
+
+        def discs(scale: float, **style: Any) -> Any:
+            return marks(self._serving, scale, **style)
 
         def added(collection: Any) -> Any:
             return axes.add_collection(collection, autolim=False)
@@ -140,9 +145,10 @@ class FleetMap:
         self._busy = added(LineCollection([], colors=BUSY_COLOR, linewidths=ring, **shared))
         self._queue = added(LineCollection([], colors=QUEUE_COLOR, linewidths=ring, **shared))
         self._dot = discs(0.23, linewidths=0)
-        self._down = discs(0.75, marker="x", color=_INK)
+        bare = marks(~self._serving, 0.6, marker="s", facecolors="white", edgecolors=_INK)
+        self._down = marks(slice(None), 0.75, marker="x", color=_INK)
         self.moving = [border, halo, self._disc, self._pie, edge]
-        self.moving += [self._busy, self._queue, self._dot, self._down]
+        self.moving += [self._busy, self._queue, self._dot, bare, self._down]
 
     def haze(self, demand_per_s: "NDArray[np.float64]") -> "NDArray[np.uint8]":
         """Return the picture under the nodes, for the pixels ``[rows, columns]`` of the figure."""
@@ -154,14 +160,15 @@ class FleetMap:
         up, profile = state.up[0, :count], state.profile[0, :count]
         slots = np.maximum(state.slots[0, np.arange(count), profile], 1)
         whole = up & ~state.receiving[0, :count]
-        part = up & state.receiving[0, :count]
-        self._disc.set_facecolors(np.where(whole[:, None], self._profile_rgba[profile], 1.0))
+        part = up & state.receiving[0, :count] & self._serving
+        held = np.where(whole[:, None], self._profile_rgba[profile], 1.0)
+        self._disc.set_facecolors(held[self._serving])
         received = _received_fraction(fleet, part)
         self._pie.set_verts(list(pies(self._x[part], self._y[part], self._radius_km, received)))
         self._pie.set_facecolors(self._profile_rgba[profile[part]])
         self._busy.set_segments(self._ring(BUSY_RADIUS, up * state.active[0, :count] / slots))
         self._queue.set_segments(self._ring(QUEUE_RADIUS, up * state.queued[0, :count] / slots))
-        self._dot.set_facecolors(self._dot_rgba[profile] * up[:, None])
+        self._dot.set_facecolors((self._dot_rgba[profile] * up[:, None])[self._serving])
         self._down.set_offsets(np.column_stack([self._x[~up], self._y[~up]]))
 
     def _ring(self, radius: float, fraction: "NDArray[np.float64]") -> list[Any]:

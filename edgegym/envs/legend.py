@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _INK = "#22272E"
 _SOFT = "#6E7781"
 _RIGHT_PX = 182.0  # left edge of the right column
+_USUAL_STEP_PX, _LEAST_STEP_PX = 21.0, 15.0  # between two profiles
 _BAR_PX = (176.0, 172.0, 11.0)  # top, width, height of the bar
 
 
@@ -40,6 +41,8 @@ class Legend:
         axes.set_axis_off()
         _draw_profiles(axes, scenario.profile_names, palette, box.height)
         _draw_rings(axes)
+        if not all(item.gpu for item in scenario.node_classes):
+            axes.text(_RIGHT_PX + 64.0, 104.0, "square: no GPU", size=8.5, color=_SOFT, va="center")
         top, _, height = _BAR_PX
         self._parts = [
             Rectangle(
@@ -69,25 +72,48 @@ class Legend:
 def _draw_profiles(
     axes: "Axes", names: tuple[str, ...], palette: "Palette", height_px: float
 ) -> None:
-    """List the profiles, in two columns if there are many; name at most as many as fit."""
+    """List the profiles: closer if there are many, then in two columns, then as many as fit."""
     axes.text(0.0, 10.0, "a node holds", size=9, color=_SOFT, va="center")
-    rows = int((height_px - 20.0) // 21.0)
+    room_px = height_px - 24.0
+    step_px = min(max(room_px / len(names), _LEAST_STEP_PX), _USUAL_STEP_PX)
+    rows = int(room_px // step_px)
     columns = 1 if len(names) <= rows else 2
     letters = 20 if columns == 1 else 9
+    size = 9.0 if step_px == _USUAL_STEP_PX else 8.0
+    disc = min(10.0, 0.5 * step_px)
     shown = names if len(names) <= 2 * rows else names[: 2 * rows - 1]
+
+    def place(k: int) -> tuple[float, float]:
+        return 8.0 + 92.0 * (k // rows), 20.0 + step_px * (k % rows + 0.5)
+
     for k, name in enumerate(shown):
-        x, y = 8.0 + 92.0 * (k // rows), 33.0 + 21.0 * (k % rows)
+        x, y = place(k)
         axes.plot(
-            [x], [y], "o", markersize=10, markerfacecolor=palette.profile_color[k],
+            [x], [y], "o", markersize=disc, markerfacecolor=palette.profile_color[k],
             markeredgecolor=_INK, markeredgewidth=0.7,
         )  # fmt: skip
         if palette.profile_dot[k] != "none":
-            axes.plot([x], [y], "o", markersize=4, color=palette.profile_dot[k])
-        short = name if len(name) <= letters else name[: letters - 1] + "…"
-        axes.text(x + 13.0, y, short, size=9, color=_INK, va="center")
+            axes.plot([x], [y], "o", markersize=0.4 * disc, color=palette.profile_dot[k])
+        axes.text(x + 13.0, y, shortened(name, letters), size=size, color=_INK, va="center")
     if len(shown) < len(names):
-        x, y = 8.0 + 92.0 * (len(shown) // rows), 33.0 + 21.0 * (len(shown) % rows)
-        axes.text(x, y, f"+ {len(names) - len(shown)} more", size=9, color=_SOFT, va="center")
+        x, y = place(len(shown))
+        axes.text(x, y, f"+ {len(names) - len(shown)} more", size=size, color=_SOFT, va="center")
+
+
+def shortened(name: str, letters: int) -> str:
+    """Return a name of at most so many letters; its end, where names differ, is kept.
+
+    Parameters
+    ----------
+    name : str
+        Any name.
+    letters : int
+        At least 3.
+    """
+    if len(name) <= letters:
+        return name
+    head = (letters - 1) // 3
+    return f"{name[:head]}…{name[len(name) - (letters - 1 - head) :]}"
 
 
 def _draw_rings(axes: "Axes") -> None:
@@ -122,7 +148,7 @@ def _draw_rings(axes: "Axes") -> None:
         axes.text(_RIGHT_PX + 64.0, at, text, size=8.5, color=color, va="center")
     axes.text(
         _RIGHT_PX,
-        116.0,
+        119.0,
         "haze: where requests are\nbar: their mix, coloured by the\nprofile that serves them best",
         size=8.5,
         color=_INK,

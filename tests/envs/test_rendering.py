@@ -6,6 +6,7 @@ import pytest
 
 from edgegym.envs.charts import StripChart
 from edgegym.envs.fleet_map import arcs, pies
+from edgegym.envs.legend import shortened
 from edgegym.envs.palette import best_profiles, make_palette
 from edgegym.envs.placement import PlacementEnv
 from edgegym.envs.window import Window
@@ -22,12 +23,15 @@ def drawn(env, steps=2):
 
 
 @pytest.mark.parametrize("name", presets())
-def test_every_preset_makes_a_picture(name):
+def test_every_preset_makes_a_picture_that_names_its_profiles(name):
     env = PlacementEnv(name, overrides=SHORT, render_mode="rgb_array")
     image = drawn(env)
     assert image.shape == (540, 960, 3)
     assert image.dtype == np.uint8
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 100
+    figure = env._renderer._scene.canvas.figure
+    texts = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert set(env.scenario.profile_names) <= texts
     env.close()
 
 
@@ -73,6 +77,26 @@ def test_a_node_that_is_down_has_no_colour():
     hue = np.array(list(bytes.fromhex(make_palette(env.scenario).profile_color[2][1:])))
     assert (before[:, :520] == hue).all(axis=-1).sum() > 50
     assert not (after[:, :520] == hue).all(axis=-1).any()
+
+
+def test_a_node_without_a_gpu_is_no_disc():
+    env = PlacementEnv("mixed-fleet", overrides=SHORT, render_mode="rgb_array")
+    image = drawn(env)
+    node_map = env._renderer._scene.fleet_map
+    rows, columns = node_map.rows, node_map.columns
+    state, region = env.fleet.state, env.scenario.region
+    bare = np.flatnonzero(~(state.slots[0] > 0).any(axis=1))
+    assert 0 < len(bare) < 25
+    for node in bare:
+        x = columns.start + state.node_x[0, node] / region.width_km * (columns.stop - columns.start)
+        y = rows.stop - state.node_y[0, node] / region.height_km * (rows.stop - rows.start)
+        np.testing.assert_array_equal(image[round(y - 0.5), round(x - 0.5)], 255)
+
+
+def test_what_is_shortened_keeps_its_end():
+    assert shortened("roots_assistant_ab", 9) == "ro…ant_ab"
+    assert len(shortened("x" * 99, 20)) == 20
+    assert shortened("deep_1", 9) == "deep_1"
 
 
 def test_nothing_is_drawn_without_a_mode_and_copies_draw_for_themselves():
