@@ -46,8 +46,14 @@ demo-hundred: $(INSTALLED) ## Play the demo's agent, trained on 25 nodes, on 100
 	  --set control.moves_per_epoch=4
 
 .PHONY: test
-test: $(INSTALLED) ## Run the tests, then those of the kernels once more as plain Python
+test: test-compiled test-plain ## Run the tests, then those of the kernels once more as plain Python
+
+.PHONY: test-compiled
+test-compiled: $(INSTALLED)
 	$(PYTEST) -n $(JOBS)
+
+.PHONY: test-plain
+test-plain: $(INSTALLED)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -n $(JOBS) -m "twin and not slow"
 
 .PHONY: test-slow
@@ -55,8 +61,12 @@ test-slow: $(INSTALLED) ## Run the studies that take minutes
 	$(PYTEST) -m slow
 
 .PHONY: wheel-test
-wheel-test: $(INSTALLED) ## Build the wheel and try it in a new environment elsewhere
+wheel-test: $(INSTALLED) ## Build the wheel, try it and the examples in a new environment elsewhere
 	$(PYTEST) -m wheel tests/packaging
+
+.PHONY: examples
+examples: $(INSTALLED) ## Run the examples, shortened, with the wheel and the libraries they are about
+	$(PYTEST) -m wheel tests/packaging/test_examples.py
 
 .PHONY: lint
 lint: $(INSTALLED) ## Check style, types and the direction of imports
@@ -103,4 +113,4 @@ docs-serve: $(DOCS_INSTALLED) ## Show the documentation at http://127.0.0.1:8000
 .PHONY: clean
 clean: ## Remove builds and caches; keeps the virtual environment and runs/
 	rm -rf build dist $(SITE) .hypothesis .import_linter_cache .pytest_cache .ruff_cache
-	find agents edgegym tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	find agents edgegym examples tests -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -179,7 +179,9 @@ def train(scenario: str, steps: int, seed: int, settings: Settings) -> list[floa
 
 def main() -> None:
     """Train and compare the first returns with the last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scenario", default="moving-hotspot")
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -17,24 +17,21 @@ import numpy as np
 
 from edgegym.envs.multi_agent import PlacementParallelEnv, parallel_env
 
-Decide = Callable[[PlacementParallelEnv, Any, Any, np.random.Generator], int]
+RANDOM = np.random.default_rng(0)
+Decide = Callable[[PlacementParallelEnv, Any, Any], int]
 
 
-def nothing(env: PlacementParallelEnv, observation: Any, mask: Any, rng: np.random.Generator) -> int:
+def nothing(env: PlacementParallelEnv, observation: Any, mask: Any) -> int:
     """Never ask for a move."""
     return env.layout.num_profiles
 
 
-def anything(
-    env: PlacementParallelEnv, observation: Any, mask: Any, rng: np.random.Generator
-) -> int:
+def anything(env: PlacementParallelEnv, observation: Any, mask: Any) -> int:
     """Ask for a random legal move, or for none."""
-    return int(rng.choice(np.flatnonzero(mask)))
+    return int(RANDOM.choice(np.flatnonzero(mask)))
 
 
-def favourite(
-    env: PlacementParallelEnv, observation: Any, mask: Any, rng: np.random.Generator
-) -> int:
+def favourite(env: PlacementParallelEnv, observation: Any, mask: Any) -> int:
     """Ask for the profile that serves the family in greatest demand around this node."""
     deep = [i for i, name in enumerate(env.scenario.profile_names) if name.startswith("deep_")]
     demand = env.layout_of_agent.decode(observation, "near_demand")[0]
@@ -45,11 +42,10 @@ def favourite(
 def play(decide: Decide, epochs: int, seed: int) -> float:
     """Return the coverage of one episode."""
     env = parallel_env(scenario="moving-hotspot", overrides={"control.horizon_epochs": epochs})
-    rng = np.random.default_rng(seed)
     observations, infos = env.reset(seed=seed)
     while env.agents:
         actions = {
-            agent: decide(env, observations[agent], infos[agent]["action_mask"], rng)
+            agent: decide(env, observations[agent], infos[agent]["action_mask"])
             for agent in env.agents
         }
         observations, _, _, _, infos = env.step(actions)
@@ -60,7 +56,9 @@ def play(decide: Decide, epochs: int, seed: int) -> float:
 
 def main() -> None:
     """Play the rules on the same seeds."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=120, help="epochs of an episode")
     parser.add_argument("--episodes", type=int, default=3)
     options = parser.parse_args()

@@ -76,7 +76,9 @@ def make(config: dict[str, Any]) -> gym.Env:
 
 def main() -> None:
     """Train and print the returns."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scenario", default="moving-hotspot")
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--batch", type=int, default=4_000, help="steps of an iteration")

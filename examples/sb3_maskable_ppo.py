@@ -19,7 +19,9 @@ from edgegym.sb3 import EdgeVecEnv, NodeScorerPolicy, save_model, scorer_kwargs
 
 def main() -> None:
     """Train, save, compare."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scenario", default="moving-hotspot")
     parser.add_argument("--steps", type=int, default=300_000)
     parser.add_argument("--seeds", type=int, default=5, help="episodes to compare on")

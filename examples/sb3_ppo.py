@@ -29,7 +29,9 @@ def make(scenario: str) -> Monitor:
 
 def main() -> None:
     """Train, then say how the last episodes went."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scenario", default="moving-hotspot")
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--log", default="runs/sb3_ppo", help="folder for TensorBoard")

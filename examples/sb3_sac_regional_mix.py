@@ -19,7 +19,9 @@ from edgegym.envs.info import INFO_KEYWORDS
 
 def main() -> None:
     """Train, then play an episode of a seed that training never saw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scenario", default="moving-hotspot")
     parser.add_argument("--steps", type=int, default=30_000)
     options = parser.parse_args()

@@ -1,6 +1,7 @@
 """Where compiled kernels are kept, and what the user is told meanwhile."""
 
 import gc
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -101,3 +102,34 @@ def test_garbage_is_collected_as_before_once_a_compilation_is_over() -> None:
         assert gc.get_threshold() == (500, 7, 8)
     finally:
         gc.set_threshold(*usual)
+
+
+def test_installations_with_the_same_sources_share_what_is_compiled(tmp_path: Path) -> None:
+    hits = []
+    for home in ("here", "there"):
+        package = tmp_path / home / "edgegym"
+        (package / "world").mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "jit.py").write_bytes(Path(jit.__file__).read_bytes())
+        (package / "world" / "one.py").write_text(
+            "from edgegym.jit import kernel\n\n@kernel\ndef one_more(x):\n    return x + 1\n"
+        )
+        code = (
+            "from edgegym.world.one import one_more; one_more(1); "
+            "print(sum(one_more.stats.cache_hits.values()))"
+        )
+        environment = os.environ | {
+            "EDGEGYM_CACHE_DIR": str(tmp_path / "cache"),
+            "PYTHONPATH": str(package.parent),
+        }
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        hits.append(int(run.stdout))
+    assert hits == [0, 1]
+    assert len(list((tmp_path / "cache").rglob("*.nbc"))) == 1

@@ -21,7 +21,9 @@ from edgegym.testing import check_scenario
 
 def main() -> None:
     """Check and train."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=4, help="episodes of the check")
     options = parser.parse_args()

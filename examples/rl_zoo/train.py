@@ -1,7 +1,7 @@
-"""RL Zoo with action masks: MaskablePPO under the name `ppo_mask`.
+r"""RL Zoo with action masks: MaskablePPO under the name `ppo_mask`.
 
     pip install "edgegym[sb3]" rl_zoo3
-    python train.py --algo ppo_mask --env EdgeGym/Placement-v0 --gym-packages edgegym \\
+    python train.py --algo ppo_mask --env EdgeGym/Placement-v0 --gym-packages edgegym \
         --conf-file ppo_mask.yml --eval-freq -1
 
 RL Zoo has no MaskablePPO of its own, but takes algorithms by name. Masks are found by themselves:

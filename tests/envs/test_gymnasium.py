@@ -1,27 +1,10 @@
-"""The environment as others use it: checkers, vector environments, worker processes."""
+"""The environment in Gymnasium's own vector environments."""
 
 import gymnasium as gym
 import numpy as np
 import pytest
-import stable_baselines3.common.env_checker
-from gymnasium.utils.env_checker import check_env
 
-from edgegym.world import presets
 from tests.envs.workers import ENV_ID, SHORT
-
-
-@pytest.mark.parametrize("name", presets())
-def test_gymnasium_checker_has_nothing_to_say(name):
-    env = gym.make(ENV_ID, scenario=name, overrides=SHORT)
-    check_env(env.unwrapped)
-    env.close()
-
-
-@pytest.mark.parametrize("name", presets())
-def test_stable_baselines3_checker_has_nothing_to_say(name):
-    env = gym.make(ENV_ID, scenario=name, overrides=SHORT)
-    stable_baselines3.common.env_checker.check_env(env.unwrapped, warn=True)
-    env.close()
 
 
 @pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))

@@ -11,16 +11,12 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pettingzoo")
 
-from pettingzoo.test import parallel_api_test, parallel_seed_test
-
 from edgegym.envs.info import EPOCH_KEYS, INFO_KEYWORDS
 from edgegym.envs.multi_agent import PlacementParallelEnv, parallel_env
 from edgegym.envs.placement import PlacementEnv
-from edgegym.world import preset, presets
 from tests.envs.worlds import REWARDS, SEEDS, budget_holds, worlds
 
 SHORT = {"control.horizon_epochs": 4, "initial.warmup_s": 1.0, "control.epoch_s": 1.0}
-ABSENT = "ignore:No agents present but not all possible_agents:UserWarning"
 
 
 def make(name="moving-hotspot", **overrides):
@@ -42,18 +38,6 @@ def trace(env, seed, count):
         bits = {agent: row.tobytes() for agent, row in observations.items()}
         rows.append((bits, *rest, infos, masks))
     return rows
-
-
-def checked(name):
-    """Presets with a random number of nodes have possible agents that an episode may lack."""
-    lacking = preset(name).nodes.fixed_count(preset(name).region.area_km2) is None
-    return pytest.param(name, marks=pytest.mark.filterwarnings(ABSENT) if lacking else [])
-
-
-@pytest.mark.parametrize("name", [checked(name) for name in presets()])
-def test_pettingzoo_checkers_have_nothing_to_say(name):
-    parallel_api_test(make(name), num_cycles=8)
-    parallel_seed_test(lambda: make(name), num_cycles=8)
 
 
 def test_each_agent_sees_its_node_and_the_fleet():

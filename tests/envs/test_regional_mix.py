@@ -4,9 +4,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-import stable_baselines3.common.env_checker
 from gymnasium.error import ResetNeeded
-from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,20 +32,6 @@ def trace(env, seed, count):
         observation, *rest = env.step(rng.uniform(-1.0, 1.0, env.actions.size))
         rows.append((observation.tobytes(), *rest))
     return rows
-
-
-@pytest.mark.parametrize("name", presets())
-def test_gymnasium_checker_has_nothing_to_say(name):
-    env = gym.make(ENV_ID, scenario=name, overrides=SHORT)
-    check_env(env.unwrapped)
-    env.close()
-
-
-@pytest.mark.parametrize("name", presets())
-def test_stable_baselines3_checker_has_nothing_to_say(name):
-    env = gym.make(ENV_ID, scenario=name, overrides=SHORT)
-    stable_baselines3.common.env_checker.check_env(env.unwrapped, warn=True)
-    env.close()
 
 
 @pytest.mark.parametrize("name", presets())

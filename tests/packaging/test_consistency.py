@@ -15,14 +15,18 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 
-PINS = {
-    canonicalize_name(name): version
-    for name, version in (
-        line.split("==")
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-        if line and not line.startswith("#")
-    )
-}
+
+def pins(file: str) -> dict[str, str]:
+    """Return the versions of a constraints file by name."""
+    lines = (ROOT / file).read_text().splitlines()
+    pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
+    return {canonicalize_name(name): version for name, version in pairs}
+
+
+PINS = pins("constraints.txt")
+ECOSYSTEM = pins("constraints-ecosystem.txt")
+# What the libraries of the examples ask for: RLlib, RL Zoo's tables, its videos.
+OTHERS = {"gymnasium", "pillow", "python-dateutil"}
 REQUIREMENTS = [
     Requirement(text)
     for group in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
@@ -33,6 +37,18 @@ REQUIREMENTS = [
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=lambda requirement: requirement.name)
 def test_every_dependency_is_pinned_inside_its_range(requirement):
     assert requirement.specifier.contains(PINS[canonicalize_name(requirement.name)])
+
+
+def test_the_examples_run_with_the_tested_versions():
+    shared = ECOSYSTEM.keys() & PINS.keys()
+    assert {name for name in shared if ECOSYSTEM[name] != PINS[name]} == OTHERS
+    assert ECOSYSTEM["gymnasium"] == "1.2.2"
+    used = (
+        PROJECT["dependencies"],
+        *(PROJECT["optional-dependencies"][e] for e in ("sb3", "marl")),
+    )
+    for requirement in (Requirement(text) for group in used for text in group):
+        assert requirement.specifier.contains(ECOSYSTEM[canonicalize_name(requirement.name)])
 
 
 def test_version_is_the_same_everywhere():

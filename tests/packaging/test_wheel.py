@@ -1,21 +1,16 @@
 """The built wheel, installed into a new environment and used away from the clone."""
 
-import os
 import re
-import subprocess
-import sys
 import tarfile
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import edgegym
+from tests.packaging.running import ROOT, run
 
 pytestmark = pytest.mark.wheel
-
-ROOT = Path(__file__).parents[2]
 
 STEP_EVERY_PRESET = """
 import edgegym, gymnasium as gym
@@ -31,47 +26,6 @@ LONG_DESCRIPTION = """
 from importlib.metadata import metadata
 print(metadata("edgegym").get_payload())
 """
-
-
-def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command without the clone on its path; fail with what it said."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    finished = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    return finished
-
-
-@pytest.fixture(scope="module")
-def distributions(tmp_path_factory) -> Path:
-    """A folder with the source distribution and the wheel that was built from it."""
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def wheel(distributions) -> Path:
-    (path,) = distributions.glob("*.whl")
-    return path
-
-
-@pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory) -> Path:
-    """An empty folder outside the clone to work in."""
-    return tmp_path_factory.mktemp("elsewhere")
-
-
-@pytest.fixture(scope="module")
-def programs(wheel, elsewhere) -> Path:
-    """The folder of programs of a new environment that holds the wheel with extra `sb3`."""
-    home = elsewhere / "environment"
-    venv.create(home, with_pip=True)
-    folder = home / ("Scripts" if sys.platform == "win32" else "bin")
-    install = [folder / "python", "-m", "pip", "install", "--quiet", "--no-compile"]
-    run(*install, "-c", ROOT / "constraints.txt", f"{wheel}[sb3]", cwd=elsewhere)
-    return folder
 
 
 def test_wheel_holds_the_library_and_nothing_else(wheel):
