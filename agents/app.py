@@ -1,4 +1,4 @@
-"""The command line of the training harness: ``train``, ``evaluate``, ``demo``."""
+"""The command line of the training harness: ``train``, ``evaluate``, ``demo``, ``tables``."""
 
 import argparse
 from collections.abc import Sequence
@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_evaluate(commands)
     _add_demo(commands)
+    _add_tables(commands)
     return parser
 
 
@@ -139,6 +140,46 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     demo.set_defaults(run=_demo)
 
 
+def _add_tables(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    tables = commands.add_parser(
+        "tables",
+        help="make the tables of docs/results: train, play, write",
+        description=(
+            "Make the published tables that are missing or of another definition. Interrupted, the "
+            "same command goes on; to make a table anew, remove its file."
+        ),
+    )
+    tables.add_argument(
+        "--only", nargs="+", metavar="PRESET", help="only those of these presets [all]"
+    )
+    tables.add_argument(
+        "--kind",
+        dest="kinds",
+        nargs="+",
+        choices=("clairvoyant", "learned", "larger"),
+        default=["clairvoyant", "learned", "larger"],
+        help="with the clairvoyant policy, with a trained agent, with it on larger fleets [all]",
+    )
+    tables.add_argument(
+        "-o",
+        dest="folder",
+        type=Path,
+        default=Path("docs/results"),
+        metavar="DIR",
+        help="where the tables are [docs/results]",
+    )
+    tables.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs/tables"),
+        metavar="DIR",
+        help="where the trained agents are [runs/tables]",
+    )
+    _add_workers(tables)
+    _add_threads(tables)
+    tables.set_defaults(run=_tables)
+
+
 def _add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=int, help="threads for environments and learning [cores, at most 4]"
@@ -187,6 +228,20 @@ def _demo(parsed: argparse.Namespace, console: Console) -> int:
         folder=parsed.folder,
         config_file=parsed.config,
         seed_count=parsed.seeds,
+        threads=parsed.threads,
+        workers=parsed.workers,
+        console=console,
+    )
+
+
+def _tables(parsed: argparse.Namespace, console: Console) -> int:
+    from agents.tables import run_tables
+
+    return run_tables(
+        presets=parsed.only,
+        kinds=parsed.kinds,
+        folder=parsed.folder,
+        runs=parsed.runs,
         threads=parsed.threads,
         workers=parsed.workers,
         console=console,

@@ -21,7 +21,7 @@ def bench(
     Parameters
     ----------
     quick
-        Shorter runs, less exact: some 25 seconds.
+        Shorter runs, less exact: some 30 seconds.
     as_json
         Print one JSON object instead of a table.
     """
@@ -71,6 +71,7 @@ def _print_table(speed: "Speed") -> None:
         ),
         ("64 of it as one, on all cores", f"{speed.vector_steps_per_s:,.0f}", "steps/s"),
         ("mobile-env, 15 users, 7 stations", *_mobile_env_cells(speed)),
+        ("MaskablePPO learning from them", *_training_cells(speed.training_steps_per_s)),
         ("equilibrium, 3 tiers, 2 types", f"{speed.equilibrium_ms:.2f}", "ms"),
         ("equilibrium, 12 tiers, 8 types", f"{speed.equilibrium_12x8_ms:.1f}", "ms"),
         ("equilibrium, 40 tiers, 40 types", f"{speed.equilibrium_40x40_ms:.0f}", "ms"),
@@ -98,6 +99,13 @@ def _mobile_env_cells(speed: "Speed") -> tuple[str, str]:
         return "–", _NOT_INSTALLED
     factors = f"1/{speed.mobile_env_ratio:.0f} and 1/{speed.mobile_env_vector_ratio:.0f}"
     return f"{speed.mobile_env_steps_per_s:,.0f}", f"steps/s ({factors}; other work)"
+
+
+def _training_cells(steps_per_s: float | None) -> tuple[str, str]:
+    """Return the cells of the rate of training."""
+    if steps_per_s is None:
+        return "–", "not installed (extra 'sb3')"
+    return f"{steps_per_s:,.0f}", "steps/s"
 
 
 def _peer_cells(ours: float, rate: float | None) -> tuple[str, str]:

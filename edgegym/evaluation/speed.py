@@ -93,6 +93,9 @@ class Speed:
     different work: see :func:`edgegym.evaluation.env_speed.measure_env_speed`."""
     mobile_env_vector_ratio: float | None
     """The same of 64 environments as one."""
+    training_steps_per_s: float | None
+    """The same of MaskablePPO that learns from 64 of it, updates included, on the available cores,
+    at most 4; None without the extra ``sb3``."""
     equilibrium_ms: float
     """Load-association equilibrium of three tiers and two types."""
     equilibrium_12x8_ms: float
@@ -128,6 +131,7 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
         Medians.
     """
     from edgegym.evaluation.env_speed import measure_env_speed
+    from edgegym.evaluation.learning_speed import training_steps_per_s
     from edgegym.evaluation.peers import peer_requests_per_s
     from edgegym.evaluation.twin import cpp_ratio
 
@@ -153,6 +157,8 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     )
     report("environments, mobile-env's too")
     envs = measure_env_speed(effort.episodes)
+    report("training")
+    learned_steps_per_s = training_steps_per_s(4 * effort.episodes)
     report("equilibrium")
     network = preset("paper").tiered_network()
     equilibrium_ms = _equilibrium_ms([network], effort.solves)
@@ -179,6 +185,7 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
         mobile_env_steps_per_s=envs.mobile_steps_per_s,
         mobile_env_ratio=envs.ratio,
         mobile_env_vector_ratio=envs.vector_ratio,
+        training_steps_per_s=learned_steps_per_s,
         equilibrium_ms=equilibrium_ms,
         equilibrium_12x8_ms=equilibrium_12x8_ms,
         equilibrium_40x40_ms=equilibrium_40x40_ms,

@@ -13,7 +13,8 @@ from torch import nn
 from edgegym.interface.layout import ObservationLayout
 from edgegym.sb3.decisions import Masks, chances, choose, log_decisions, log_probs
 from edgegym.sb3.memory import keep_freed_memory
-from edgegym.sb3.trunk import ActorTrunk, Crew, CriticTrunk
+from edgegym.sb3.trunk import ActorTrunk, CriticTrunk
+from edgegym.threads import Crew
 
 
 class NodeScorer(nn.Module):
@@ -53,7 +54,7 @@ class NodeScorer(nn.Module):
         self._node_features = node_features
         self._global_features = global_features
         self._up_column = up_column
-        self._crew = Crew()
+        self._crew = Crew(1)
         self.actor_node = nn.Linear(node_features, width)
         self.actor_fleet = nn.Linear(global_features, width, bias=False)
         self.actor_hidden = nn.Linear(width, width)
@@ -68,6 +69,7 @@ class NodeScorer(nn.Module):
 
     def use_threads(self, threads: int) -> None:
         """Learn on some threads of this process; results do not depend on how many."""
+        self._crew.close()
         self._crew = Crew(threads)
 
     def _initialise(self) -> None:

@@ -7,54 +7,18 @@ depend on the number of threads.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import torch
 from torch.autograd.function import once_differentiable
+
+from edgegym.threads import Crew
 
 # Observations: the layers of so many, of 25 nodes each, stay in a core's own cache.
 _PIECE = 128
 
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
-
-
-class Crew:
-    """Threads that work on the pieces of a batch.
-
-    Parameters
-    ----------
-    threads : int
-        How many, the caller's included.
-    """
-
-    def __init__(self, threads: int = 1) -> None:
-        self.threads = threads
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
-
-    def __reduce__(self) -> tuple[type["Crew"], tuple[int]]:
-        # Copies and pickles of a network start threads of their own.
-        return Crew, (self.threads,)
-
-    def map(self, function: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
-        """Return what a function returns for each piece, in their order."""
-        if self._pool is None or len(pieces) == 1:
-            return [function(piece) for piece in pieces]
-        left = iter(range(len(pieces)))
-        results: dict[int, _Result] = {}
-
-        def work() -> None:
-            # Whether gradients are recorded is each thread's own matter.
-            with torch.no_grad():
-                for i in left:
-                    results[i] = function(pieces[i])
-
-        helpers = [self._pool.submit(work) for _ in range(min(self.threads, len(pieces)) - 1)]
-        work()
-        for helper in helpers:
-            helper.result()
-        return [results[i] for i in range(len(pieces))]
 
 
 class ActorTrunk(torch.autograd.Function):
@@ -79,7 +43,7 @@ class ActorTrunk(torch.autograd.Function):
             return scores.view(len(rows), -1), _mean(codes, weights), first, codes
 
         parts = _pieces(rows, weights, fleet)
-        done = crew.map(piece, parts)
+        done = _of_each(crew, piece, parts)
         ctx.crew, ctx.parts, ctx.codes = crew, parts, [item[2:] for item in done]
         ctx.save_for_backward(hidden, score)
         return _joined(item[0] for item in done), _joined(item[1] for item in done)
@@ -108,7 +72,7 @@ class ActorTrunk(torch.autograd.Function):
             )
 
         items = list(zip(ctx.parts, ctx.codes, _pieces(*gradients), strict=True))
-        fleet, *sums = zip(*ctx.crew.map(piece, items), strict=True)
+        fleet, *sums = zip(*_of_each(ctx.crew, piece, items), strict=True)
         return None, None, None, _joined(fleet), *map(_sum, sums)
 
 
@@ -130,7 +94,7 @@ class CriticTrunk(torch.autograd.Function):
             return _mean(first, weights), first
 
         parts = _pieces(rows, weights, fleet)
-        done = crew.map(piece, parts)
+        done = _of_each(crew, piece, parts)
         ctx.crew, ctx.parts, ctx.codes = crew, parts, [item[1] for item in done]
         return _joined(item[0] for item in done)
 
@@ -147,8 +111,23 @@ class CriticTrunk(torch.autograd.Function):
             return _of_fleet(of_first, rows), _of_node(of_first, rows)
 
         items = list(zip(ctx.parts, ctx.codes, _pieces(*gradients), strict=True))
-        fleet, node = zip(*ctx.crew.map(piece, items), strict=True)
+        fleet, node = zip(*_of_each(ctx.crew, piece, items), strict=True)
         return None, None, None, _joined(fleet), _sum(node)
+
+
+def _of_each(
+    crew: Crew, function: Callable[[_Piece], _Result], pieces: Sequence[_Piece]
+) -> list[_Result]:
+    """Return what a function returns for each piece, in their order."""
+    results: dict[int, _Result] = {}
+
+    def work(i: int) -> None:
+        # Whether gradients are recorded is each thread's own matter.
+        with torch.no_grad():
+            results[i] = function(pieces[i])
+
+    crew.each(work, range(len(pieces)))
+    return [results[i] for i in range(len(pieces))]
 
 
 def _pieces(*tensors: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:

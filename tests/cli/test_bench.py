@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from edgegym.cli import main
-from edgegym.evaluation import speed
+from edgegym.cli.bench import _training_cells
+from edgegym.evaluation import learning_speed, speed
 
 TINY = speed.Effort(repeats=1, requests=2_000, episodes=1, solves=2)
 
@@ -20,6 +21,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(speed, "FLEET_SIZES", (25, 200))
     monkeypatch.setattr(speed, "FULL_SIZES", (25,))
     monkeypatch.setattr(speed, "_TWIN_SIZES", (200,))
+    monkeypatch.setattr(learning_speed, "_STEPS", 8)
 
 
 def test_json_has_the_published_keys(tiny, capsys):
@@ -39,6 +41,7 @@ def test_json_has_the_published_keys(tiny, capsys):
         "mobile_env_steps_per_s",
         "mobile_env_ratio",
         "mobile_env_vector_ratio",
+        "training_steps_per_s",
         "equilibrium_ms",
         "equilibrium_12x8_ms",
         "equilibrium_40x40_ms",
@@ -46,6 +49,7 @@ def test_json_has_the_published_keys(tiny, capsys):
         "import_s",
         "first_step_s",
     }
+    assert (measured["training_steps_per_s"] is None) == (find_spec("sb3_contrib") is None)
     assert (measured["cpp_ratio"] is None) == (shutil.which("g++") is None)
     peers = measured["peer_requests_per_s"]
     assert set(peers) == {"ciw", "simpy", "plain Python"}
@@ -84,6 +88,7 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         mobile_env_steps_per_s=160.0,
         mobile_env_ratio=25.2,
         mobile_env_vector_ratio=56.4,
+        training_steps_per_s=3000.2,
         equilibrium_ms=0.14,
         equilibrium_12x8_ms=5.2,
         equilibrium_40x40_ms=61.0,
@@ -106,6 +111,7 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         "4,000   steps/s",
         "9,000   steps/s",
         "160   steps/s (1/25 and 1/56; other work)",
+        "3,000   steps/s",
         "0.14   ms",
         "5.2   ms",
         "85   times as long",
@@ -114,6 +120,12 @@ def test_table_names_units(tiny, capsys, monkeypatch):
         "0.050   million requests/s (1/64)",
     ):
         assert text in shown
+
+
+def test_training_is_left_out_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr(learning_speed, "find_spec", lambda name: None)
+    assert learning_speed.training_steps_per_s(1) is None
+    assert _training_cells(None) == ("–", "not installed (extra 'sb3')")
 
 
 def test_sizes_are_those_of_the_published_keys():

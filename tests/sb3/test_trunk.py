@@ -1,12 +1,12 @@
 import copy
 import pickle
-import threading
 
 import pytest
 import torch
 
 from edgegym.sb3.scorer import NodeScorer
-from edgegym.sb3.trunk import ActorTrunk, Crew, CriticTrunk
+from edgegym.sb3.trunk import ActorTrunk, CriticTrunk
+from edgegym.threads import Crew
 
 K, G, S, WIDTH, NODES = 5, 3, 4, 6, 7
 
@@ -82,10 +82,10 @@ def test_gradients_are_numerical_derivatives(network):
         *(part for layer in layers[1:] for part in (layer.weight, layer.bias)),
     ]
     torch.autograd.gradcheck(
-        lambda *inputs: ActorTrunk.apply(Crew(), rows, weights, *inputs), (fleet, *parameters)
+        lambda *inputs: ActorTrunk.apply(Crew(1), rows, weights, *inputs), (fleet, *parameters)
     )
     torch.autograd.gradcheck(
-        lambda *inputs: CriticTrunk.apply(Crew(), rows, weights, *inputs),
+        lambda *inputs: CriticTrunk.apply(Crew(1), rows, weights, *inputs),
         (fleet, network.critic_node.weight),
     )
 
@@ -108,26 +108,6 @@ def test_two_forward_passes_keep_apart(network):
     outputs = network.everything(first)
     network.everything(second)
     assert all(map(torch.equal, gradients(network, outputs), alone))
-
-
-def test_crew_works_on_all_its_threads_and_keeps_the_order():
-    crew, meeting = Crew(3), threading.Barrier(3)
-
-    def meet(piece):
-        meeting.wait(timeout=10.0)
-        assert not torch.is_grad_enabled() or threading.current_thread() is threading.main_thread()
-        return piece * piece
-
-    assert crew.map(meet, range(3)) == [0, 1, 4]
-    assert crew.map(lambda piece: -piece, range(100)) == [-piece for piece in range(100)]
-
-
-def test_an_error_in_a_thread_is_raised():
-    def fail(piece):
-        raise RuntimeError(f"piece {piece}")
-
-    with pytest.raises(RuntimeError, match="piece"):
-        Crew(2).map(fail, range(4))
 
 
 def test_networks_with_threads_can_be_copied(network):
