@@ -51,10 +51,12 @@ class Effort:
     """Episodes of each environment."""
     solves: int
     """Solutions of the equilibrium."""
+    networks: int
+    """Random networks of twelve tiers, for the equilibrium and for quadrature."""
 
 
-FULL = Effort(repeats=5, requests=1_000_000, episodes=10, solves=200)
-QUICK = Effort(repeats=3, requests=200_000, episodes=3, solves=50)
+FULL = Effort(repeats=5, requests=1_000_000, episodes=10, solves=200, networks=6)
+QUICK = Effort(repeats=3, requests=200_000, episodes=3, solves=50, networks=6)
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def measure_speed(effort: Effort, report: Callable[[str], None] = lambda _: None
     report("equilibrium")
     network = preset("paper").tiered_network()
     equilibrium_ms = _equilibrium_ms([network], effort.solves)
-    medium = [speed_network(12, 8, seed) for seed in range(6)]
+    medium = [speed_network(12, 8, seed) for seed in range(effort.networks)]
     large = [speed_network(40, 40, seed) for seed in range(2)]
     equilibrium_12x8_ms = _equilibrium_ms(medium, max(effort.solves // 20, 1))
     equilibrium_40x40_ms = _equilibrium_ms(large, max(effort.solves // 100, 1))

@@ -116,6 +116,17 @@ class GreedyLookaheadPolicy(BoundPolicy):
         Horizon and threshold.
     seed : int
         Not used.
+
+    Notes
+    -----
+    Where demand comes and goes within the time of a few moves, as in ``flash-crowd``, it stays
+    behind ``analytic_local``: 0.50 against 0.55 of the requests within target on seeds 0 and 1, 60
+    epochs. It makes twice as many moves, 57 of 60, and holds five to six nodes empty, not one: to
+    drop state is free and gives slots at once, and the model does not count that after the horizon
+    the state must be brought back out of the same budget. Never to drop state gains 0.007; to weigh
+    moves by four parts of the slow mean's demand and one of the foreseen, 0.014. Other horizons,
+    no foresight or an empty queue gain 0.008 at most, higher thresholds lose. The rest of the gap
+    is not explained.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from edgegym.cli import main
 from edgegym.cli.bench import _training_cells
 from edgegym.evaluation import learning_speed, speed
 
-TINY = speed.Effort(repeats=1, requests=2_000, episodes=1, solves=2)
+TINY = speed.Effort(repeats=1, requests=2_000, episodes=1, solves=2, networks=1)
 
 
 @pytest.fixture
