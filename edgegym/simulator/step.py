@@ -206,12 +206,13 @@ def advance_one(lane: Lane, until: float) -> int:
             turn_page(queue, min(next_request, until))
             if ahead:
                 near, far = walks_ahead(queue.calendar)
-        if far.entry < far.end:
-            fetch_own(queue.calendar, nodes, core.records, far.entry)
-            far = next_entry(queue.calendar, far)
-        if near.entry < near.end:
-            fetch_others(queue.calendar, nodes, core.records, near.entry)
-            near = next_entry(queue.calendar, near)
+        if ahead:
+            if far.entry < far.end:
+                fetch_own(queue.calendar, nodes, core.records, far.entry)
+                far = next_entry(queue.calendar, far)
+            if near.entry < near.end:
+                fetch_others(queue.calendar, nodes, core.records, near.entry)
+                near = next_entry(queue.calendar, near)
         next_event = queue.soon.time[0]
         if min(next_event, next_request) > until:
             break
@@ -225,12 +226,13 @@ def advance_one(lane: Lane, until: float) -> int:
             request_type = requests.type[position]
             family = core.types.family[request_type]
             x_km, y_km = requests.x_km[position], requests.y_km[position]
-            choice = choose_node(area, x_km, y_km, request_type)
-            # The last request can only have made its own node worse.
-            again = behind.routed >= 0 and choice.node == behind.routed
-            behind = _catch_up(core, fleet.nearest_demand, behind)
-            if again:
+            while True:
                 choice = choose_node(area, x_km, y_km, request_type)
+                # The last request can only have made its own node worse.
+                again = behind.routed >= 0 and choice.node == behind.routed
+                behind = _catch_up(core, fleet.nearest_demand, behind)
+                if not again:
+                    break
             window.counters[ARRIVALS] += 1
             window.families[FAMILY_ARRIVALS, family] += 1
             if choice.node >= 0:
