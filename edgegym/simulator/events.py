@@ -194,7 +194,8 @@ def walk_page(calendar: Calendar, page: int) -> Walk:
     if leaf < 0:
         return NO_WALK
     begin = leaf * LEAF_ENTRIES
-    return Walk(begin, begin + used, calendar.following[leaf])
+    following: int = calendar.following[leaf]
+    return Walk(begin, begin + used, following)
 
 
 @inlined
