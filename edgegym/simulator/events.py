@@ -194,8 +194,7 @@ def walk_page(calendar: Calendar, page: int) -> Walk:
     if leaf < 0:
         return NO_WALK
     begin = leaf * LEAF_ENTRIES
-    following: int = calendar.following[leaf]
-    return Walk(begin, begin + used, following)
+    return Walk(begin, begin + used, int(calendar.following[leaf]))
 
 
 @inlined
