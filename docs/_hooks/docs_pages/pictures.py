@@ -30,12 +30,22 @@ def scenario_frame(name: str) -> bytes:
 
 
 def environment_frame(env_id: str, steps: int = 30) -> bytes | None:
-    """Return a frame of an environment under legal random actions; None if it draws none."""
+    """Return a frame of an environment after some epochs; None if it draws none.
+
+    Actions are legal random ones; single requests go where the scenario's router sends them.
+    """
     if "rgb_array" not in environment_class(env_id).metadata["render_modes"]:
         return None
     env = make(env_id, render_mode="rgb_array")
     try:
-        (_agents_play if hasattr(env, "possible_agents") else _agent_plays)(env, steps)
+        if hasattr(env, "possible_agents"):
+            _agents_play(env, steps)
+        elif hasattr(env, "step_by_router"):
+            env.reset(seed=1)
+            while env.epoch < steps:
+                env.step_by_router()
+        else:
+            _agent_plays(env, steps)
         return png(env.render())
     finally:
         env.close()
