@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+import edgegym
 from edgegym.interface.layout import ObservationLayout
 
 
@@ -122,14 +123,15 @@ def update(
 def train(scenario: str, steps: int, seed: int, settings: Settings) -> list[float]:
     """Train an agent; return the mean reward per step of each rollout."""
     torch.manual_seed(seed)
+    world = edgegym.preset(scenario)
     envs = gym.make_vec(
         "edgegym:EdgeGym/Placement-v0",
         num_envs=settings.num_envs,
         vectorization_mode="vector_entry_point",
         autoreset_mode="same_step",
-        scenario=scenario,
+        scenario=world,
     )
-    agent = Agent(envs.get_attr("layout")[0])
+    agent = Agent(ObservationLayout.from_scenario(world))
     optimizer = torch.optim.Adam(agent.parameters(), lr=settings.learning_rate)
     observation, info = envs.reset(seed=seed)
     history, started = [], time.perf_counter()

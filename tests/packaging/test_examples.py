@@ -3,6 +3,7 @@
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,26 +99,33 @@ def test_rl_zoo(example, elsewhere):
 def test_rllib_ppo(example):
     # Ray keeps sockets there, whose names must be short, and a token in the home folder.
     home = Path(tempfile.mkdtemp(prefix="ray"))
+    changes = {"HOME": str(home), "RAY_TMPDIR": str(home)}
+    options = ("--steps", "512", "--batch", "512", "--runners", "0")
     try:
-        said = example(
-            "rllib_ppo.py",
-            *("--steps", "512", "--batch", "512", "--runners", "0"),
-            strict=False,
-            HOME=str(home),
-            RAY_TMPDIR=str(home),
-        )
+        said = started(lambda: example("rllib_ppo.py", *options, strict=False, **changes))
     finally:
         shutil.rmtree(home, ignore_errors=True)
     (mean_return,) = found(f"512 steps, mean return of the last episodes {NUMBER}", said)
     assert 30.0 < mean_return < 120.0
 
 
+def started(attempt: Callable[[], str], tries: int = 3) -> str:
+    """Return what Ray's example printed: Ray gives its processes 15 s to start, busy or not."""
+    for _ in range(tries - 1):
+        try:
+            return attempt()
+        except AssertionError as error:
+            if "timed out during startup" not in str(error):
+                raise
+    return attempt()
+
+
 def test_own_package(example):
-    said = example("own_package/train.py", "--steps", "128", "--seeds", "1")
-    assert "feasible" in said
-    for name in ("campus", "exam-week"):
-        (coverage,) = found(f"{name}: coverage {NUMBER}", said)
-        assert 0.1 < coverage < 1.0
+    said = example("own_package/train.py", "--steps", "4096", "--seeds", "1")
+    assert "ok      room" in said
+    campus, other = found(f"campus: coverage {NUMBER}\nexam-week: coverage {NUMBER}", said)
+    assert campus > 0.3  # without any move: 0
+    assert 0.0 <= other <= 1.0
 
 
 def test_notebook(programs, elsewhere):
