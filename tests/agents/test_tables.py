@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -6,7 +7,7 @@ import edgegym
 from agents import tables as module
 from agents.app import main
 from agents.larger_figure import larger_png
-from agents.tables import larger, tables
+from agents.tables import larger, stands, tables
 
 
 @pytest.fixture
@@ -91,6 +92,24 @@ def test_tables_are_of_their_presets_and_have_paths_of_their_own():
     assert all(table.scenario.name in table.path.stem for table in made)
     only = list(tables(("flash-crowd",), ("learned",)))
     assert [str(table.path) for table in only] == ["learned/flash-crowd.json"]
+
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [table for table in tables(None, module.KINDS) if (RESULTS / table.path).is_file()],
+    ids=lambda table: str(table.path),
+)
+def test_committed_tables_are_of_their_definition(table):
+    remarks = () if table.agent is None else (module._training_remark(table.agent),)
+    assert stands(RESULTS / table.path, table, remarks)
+
+
+def test_nothing_else_is_committed():
+    committed = {path.relative_to(RESULTS) for path in RESULTS.rglob("*.json")}
+    assert committed <= {table.path for table in tables(None, module.KINDS)}
 
 
 def test_figure_of_larger_fleets():
