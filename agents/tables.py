@@ -163,7 +163,7 @@ def run_tables(
         model = None if table.agent is None else models[table.agent]
         play(table, model, workers, remarks).to_json(path)
     documents = [folder / table.path for table in tables(None, ("larger",))]
-    if all(path.is_file() for path in documents):
+    if documents and all(path.is_file() for path in documents):
         from agents.larger_figure import larger_png
 
         with atomic_path(folder / "larger.png") as temporary:

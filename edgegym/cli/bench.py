@@ -104,7 +104,7 @@ def _mobile_env_cells(speed: "Speed") -> tuple[str, str]:
 def _training_cells(steps_per_s: float | None) -> tuple[str, str]:
     """Return the cells of the rate of training."""
     if steps_per_s is None:
-        return "–", "not installed (extra 'sb3')"
+        return "–", "skipped: not installed (extra 'sb3')"
     return f"{steps_per_s:,.0f}", "steps/s"
 
 

@@ -125,7 +125,7 @@ def test_table_names_units(tiny, capsys, monkeypatch):
 def test_training_is_left_out_where_it_is_not_installed(monkeypatch):
     monkeypatch.setattr(learning_speed, "find_spec", lambda name: None)
     assert learning_speed.training_steps_per_s(1) is None
-    assert _training_cells(None) == ("–", "not installed (extra 'sb3')")
+    assert _training_cells(None) == ("–", "skipped: not installed (extra 'sb3')")
 
 
 def test_sizes_are_those_of_the_published_keys():

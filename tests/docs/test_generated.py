@@ -216,6 +216,39 @@ def test_committed_results_are_of_the_preset_and_stand_on_its_page(file):
     assert coverage["clairvoyant"] >= coverage["analytic_local"]
 
 
+@pytest.mark.parametrize(
+    "file", sorted((results.RESULTS / "learned").glob("*.json")), ids=lambda f: f.stem
+)
+def test_tables_with_a_trained_agent_stand_on_their_pages(file):
+    document = json.loads(file.read_text(encoding="utf-8"))
+    page = scenarios.scenario_page(file.stem, None, results.RESULTS)
+    section = page.split("### With a trained agent")[1].split("\n#")[0]
+    learned = next(row for row in document["policies"] if row["policy"] == "learned")
+    assert {cells[0]: cells[1] for cells in rows(section)}["`learned`"] == (
+        f"{learned['coverage']:.3f}"
+    )
+    assert f"{len(document['seeds'])} evaluation seeds" in section
+    assert "steps, seed" in section
+    assert f"`python -m agents tables --kind learned --only {file.stem}`" in section
+
+
+def test_tables_of_larger_fleets_come_by_size(tmp_path):
+    (tmp_path / "larger").mkdir()
+    for nodes in (3, 2, 11):
+        played = compare(
+            {"static": "static", "analytic": "analytic"},
+            scenario="toy",
+            overrides={"nodes.count": nodes, "control.horizon_epochs": 2},
+            seeds=[10_000],
+            workers=1,
+            progress=False,
+        )
+        played.to_json(tmp_path / "larger" / f"toy-{nodes}.json")
+    text = results.larger_tables(tmp_path)
+    assert re.findall("### toy, (.*) nodes", text) == ["2", "3", "11"]
+    assert len(rows(text)) >= 6
+
+
 def test_the_demo_table_is_the_readmes():
     section = results.demo_table("moving-hotspot")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

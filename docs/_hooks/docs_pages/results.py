@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import edgegym
-from docs_pages.markdown import code, table
+from docs_pages.markdown import code, number, table
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
@@ -15,10 +15,13 @@ RESULTS = ROOT / "docs" / "results"
 
 def results_section(name: str, folder: Path = RESULTS) -> str:
     """Return the section with a preset's results; "" if none are committed."""
-    file = folder / f"{name}.json"
     parts = []
-    if file.is_file():
-        parts.append(comparison_table(json.loads(file.read_text(encoding="utf-8"))))
+    if (file := folder / f"{name}.json").is_file():
+        document = _read(file)
+        parts += [comparison_table(document), again(compare_command(document))]
+    if (file := folder / "learned" / f"{name}.json").is_file():
+        table_again = again(f"python -m agents tables --kind learned --only {name}")
+        parts += ["### With a trained agent", comparison_table(_read(file)), table_again]
     if demo := demo_table(name):
         parts.append(demo)
     return "\n\n".join(["## Results", *parts]) if parts else ""
@@ -63,8 +66,39 @@ def comparison_table(document: dict[str, Any]) -> str:
         f"Coverage: {card['target']}.\n\n"
         + table(head, rows)
         + ("\nScore: 0 is `static`, 1 is `clairvoyant`.\n" if scored else "")
-        + f"\n`{compare_command(document)}` plays this again.\n"
+        + "".join(f"\n{remark[0].upper()}{remark[1:]}.\n" for remark in _training(document))
     )
+
+
+def again(command: str) -> str:
+    """Return the sentence that names the command behind a table."""
+    return f"`{command}` plays this again."
+
+
+def larger_tables(folder: Path = RESULTS) -> str:
+    """Return the tables of agents on larger fleets than they were trained on."""
+    documents = [_read(file) for file in (folder / "larger").glob("*.json")]
+    documents.sort(key=lambda d: (d["scenario"]["name"], d["scenario"]["nodes"]["count"]))
+    parts = []
+    for document in documents:
+        world, control = document["scenario"], document["scenario"]["control"]
+        parts.append(
+            f"### {world['name']}, {world['nodes']['count']} nodes\n\n"
+            f"{number(world['region']['width_km'])} km × "
+            f"{number(world['region']['height_km'])} km, at most {control['moves_per_epoch']} "
+            f"{'move' if control['moves_per_epoch'] == 1 else 'moves'} per epoch.\n\n"
+            + comparison_table(document)
+        )
+    return "\n".join(parts)
+
+
+def _training(document: dict[str, Any]) -> list[str]:
+    """Return what a comparison says about the training of an agent in it."""
+    return [text for text in document["remarks"] if text.startswith("'learned' is ")]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def compare_command(document: dict[str, Any]) -> str:
@@ -84,9 +118,7 @@ def compare_command(document: dict[str, Any]) -> str:
 def coverage_overview(folder: Path = RESULTS) -> str:
     """Return the coverage of every policy in every preset that has results."""
     documents = [
-        json.loads(file.read_text(encoding="utf-8"))
-        for name in edgegym.presets()
-        if (file := folder / f"{name}.json").is_file()
+        _read(file) for name in edgegym.presets() if (file := folder / f"{name}.json").is_file()
     ]
     if not documents:
         return ""
@@ -119,4 +151,4 @@ def demo_table(name: str) -> str:
     found = re.search(r"^What `make demo` prints \(([\w-]+),[^|]*\n\n(?:\|.*\n)+", readme, re.M)
     if found is None or found.group(1) != name:
         return ""
-    return "### With a trained agent\n\n" + found.group(0)
+    return "### The demo\n\n" + found.group(0)

@@ -16,7 +16,7 @@ from docs_pages.markdown import (
     table,
     unbroken,
 )
-from docs_pages.results import ROOT, coverage_overview, results_section
+from docs_pages.results import ROOT, coverage_overview, larger_tables, results_section
 from edgegym.world.classes import class_slots
 from edgegym.world.features import full_features
 from edgegym.world.scenario import Scenario
@@ -345,6 +345,7 @@ def _range(item: dict[str, Any]) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "scenarios": overview,
     "results": coverage_overview,
+    "larger_fleets": larger_tables,
     "presets": preset_names,
     "scenario_fields": fields,
 }
