@@ -102,14 +102,23 @@ def tables(presets: tuple[str, ...] | None, kinds: tuple[str, ...]) -> Iterator[
 
 
 def larger(scenario: Scenario, nodes: int) -> Scenario:
-    """Return a scenario with more nodes; region, budget and moves per epoch grow with them."""
+    """Return a scenario drawn larger: as many requests a node and a square kilometre everywhere.
+
+    Region and lengths of the demand (``…_km`` of its modulations) grow with the square root of the
+    number of nodes, budget and moves per epoch with the number itself.
+    """
     factor = nodes / scenario.mean_nodes
     side = math.sqrt(factor)
+    modulations = [
+        {key: side * value if key.endswith("_km") else value for key, value in modulation.items()}
+        for modulation in scenario.document()["demand"]["modulations"]
+    ]
     return scenario.with_overrides(
         {
             "nodes.count": nodes,
             "region.width_km": side * scenario.region.width_km,
             "region.height_km": side * scenario.region.height_km,
+            "demand.modulations": modulations,
             "migration.budget_bytes_per_s": factor * scenario.migration.budget_bytes_per_s,
             "migration.burst_bytes": round(factor * scenario.migration.burst_bytes),
             "control.moves_per_epoch": round(factor * scenario.control.moves_per_epoch),

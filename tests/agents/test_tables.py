@@ -84,6 +84,11 @@ def test_larger_fleets_keep_density_load_and_budget_per_node():
     )
     assert world.migration.burst_bytes == 16 * preset.migration.burst_bytes
     assert world.control.moves_per_epoch == 16
+    before, after = preset.demand.modulations[0], world.demand.modulations[0]
+    assert (after.sigma_km, after.orbit_radius_km) == pytest.approx(
+        (4 * before.sigma_km, 4 * before.orbit_radius_km)
+    )
+    assert (after.concentration, after.period_s) == (before.concentration, before.period_s)
 
 
 def test_tables_are_of_their_presets_and_have_paths_of_their_own():

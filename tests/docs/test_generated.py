@@ -245,7 +245,7 @@ def test_tables_of_larger_fleets_come_by_size(tmp_path):
         )
         played.to_json(tmp_path / "larger" / f"toy-{nodes}.json")
     text = results.larger_tables(tmp_path)
-    assert re.findall("### toy, (.*) nodes", text) == ["2", "3", "11"]
+    assert re.findall("## toy, (.*) nodes", text) == ["2", "3", "11"]
     assert len(rows(text)) >= 6
 
 

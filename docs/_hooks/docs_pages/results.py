@@ -81,12 +81,10 @@ def larger_tables(folder: Path = RESULTS) -> str:
     documents.sort(key=lambda d: (d["scenario"]["name"], d["scenario"]["nodes"]["count"]))
     parts = []
     for document in documents:
-        world, control = document["scenario"], document["scenario"]["control"]
+        world = document["scenario"]
+        sides = " × ".join(number(world["region"][side]) for side in ("width_km", "height_km"))
         parts.append(
-            f"### {world['name']}, {world['nodes']['count']} nodes\n\n"
-            f"{number(world['region']['width_km'])} km × "
-            f"{number(world['region']['height_km'])} km, at most {control['moves_per_epoch']} "
-            f"{'move' if control['moves_per_epoch'] == 1 else 'moves'} per epoch.\n\n"
+            f"## {world['name']}, {world['nodes']['count']} nodes on {sides} km\n\n"
             + comparison_table(document)
         )
     return "\n".join(parts)
