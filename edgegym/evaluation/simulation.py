@@ -49,8 +49,8 @@ class FamilyFigures:
     hit_token_share : float or None
         Share of prompt tokens that were not computed.
     spilled, rejected, from_origin : int
-        Whose best node was closed and whom another took; whom nobody took; first tokens from the
-        origin.
+        First tokens of requests whose best node was closed; requests whom nobody took; first tokens
+        from the origin. Each request counts once, however often it was sent.
     fetched_bytes : int
         State fetched for them.
     """
