@@ -72,7 +72,7 @@ def simulate(
 
     with checked_input():
         world = _scenario(scenario, router, settings)
-        warm_s = world.initial.warmup_s if warmup_s is None else warmup_s
+        warm_s = world.initial.warmup_s if warmup_s is None else _checked_warmup_s(warmup_s)
         plan = plan_simulation(world, _span_s(hours, seconds), seed, warm_s)
         sink = None if records is None else _sink(records)
     parts = len(seed) * plan.pieces
@@ -110,11 +110,29 @@ def _scenario(scenario: str, router: str | None, settings: Any) -> "Scenario":
 
 
 def _span_s(hours: float | None, seconds: float | None) -> float:
+    from edgegym.evaluation.simulation import LONGEST_S
+
     if hours is not None and seconds is not None:
         raise BadInput("--hours and --seconds: give one of them")
     if hours is not None:
+        if not 0.0 < hours <= LONGEST_S / _HOUR_S:
+            raise BadInput(
+                f"--hours {hours:g}: must be positive and at most {LONGEST_S / _HOUR_S:.3g}"
+            )
         return hours * _HOUR_S
-    return _USUAL_S if seconds is None else seconds
+    if seconds is None:
+        return _USUAL_S
+    if not 0.0 < seconds <= LONGEST_S:
+        raise BadInput(f"--seconds {seconds:g}: must be positive and at most {LONGEST_S:g}")
+    return seconds
+
+
+def _checked_warmup_s(warmup_s: float) -> float:
+    from edgegym.evaluation.simulation import LONGEST_S
+
+    if not 0.0 <= warmup_s <= LONGEST_S:
+        raise BadInput(f"--warmup-s {warmup_s:g}: must lie in 0..{LONGEST_S:g}")
+    return warmup_s
 
 
 def _sink(path: Path) -> "ParquetSink | NpzSink":
@@ -142,11 +160,8 @@ def _print(found: "Simulation") -> None:
     console.print(_times(found.families))
     console.print(_paths(found.families))
     console.print(_fleet(found.fleet))
-    if found.fleet.most_prefill_utilization > 1.0:
-        console.print(
-            "Warning: a node is prefilling for more than a second each second; a real GPU could "
-            "not have kept up. Use service.kind=engine, or less load."
-        )
+    for warning in found.warnings:
+        console.print(f"Warning: {warning}", markup=False)
 
 
 def _new_table(*columns: str) -> "Table":

@@ -48,7 +48,7 @@ INFO_MEANING = {
     "ttft_sum_s": "sum of the times to first token, seconds; over `first_tokens` it is the mean",
     "goodput_tokens_sum": "output tokens of the hits",
     "fetches": "fetches of prefix state that began",
-    "to_origin": "requests sent to the origin",
+    "to_origin": "times that a request was sent to the origin",
     "sent_again": "requests sent again because their node failed",
     "elapsed_s": "time since the step before, seconds",
     "illegal_actions": "actions that were not legal: the scenario's router decided",

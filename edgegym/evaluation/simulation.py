@@ -25,9 +25,11 @@ from edgegym.world.scenario import Scenario
 
 QUANTILES = (0.5, 0.9, 0.99)
 
+LONGEST_S = 4e9
+"""Longest time that a fleet can be counted, and that it can be warmed up."""
+
 _REQUESTS_AT_ONCE = 100_000.0
 _LEAST_PIECES = 20
-_LONGEST_S = 4e9
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ class FamilyFigures:
     hit_token_share : float or None
         Share of prompt tokens that were not computed.
     spilled, rejected, from_origin : int
-        Whose best node was closed and whom another took; whom nobody took; first tokens from the
-        origin.
+        First tokens of requests whose best node was closed; requests whom nobody took; first tokens
+        from the origin. Each request counts once, however often it was sent.
     fetched_bytes : int
         State fetched for them.
     """
@@ -152,9 +154,21 @@ class Simulation:
         """All families together."""
         return self.families[-1]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of it no real fleet could have done, in words."""
+        highest = self.fleet.most_prefill_utilization
+        if highest <= 1.0:
+            return ()
+        return (
+            f"a node prefilled for {highest:.2f} seconds each second; above 1 a real GPU could not "
+            "have kept up. Use service.kind=engine, or less load.",
+        )
+
     def to_json(self) -> str:
-        """Return everything as one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
+        """Return everything, with the warnings, as one JSON object."""
+        whole = asdict(self) | {"warnings": self.warnings}
+        return json.dumps(whole, indent=2, allow_nan=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,10 +283,10 @@ def plan_simulation(
         If a time or seed is out of range, a seed stands twice, or the router should advertise the
         waits of tiers and there are none.
     """
-    if not 0.0 < seconds <= _LONGEST_S:
-        raise ValueError(f"seconds = {seconds:g}: must be positive and at most {_LONGEST_S:g}")
-    if not 0.0 <= warmup_s <= _LONGEST_S:
-        raise ValueError(f"warmup_s = {warmup_s:g}: must lie in 0..{_LONGEST_S:g}")
+    if not 0.0 < seconds <= LONGEST_S:
+        raise ValueError(f"seconds = {seconds:g}: must be positive and at most {LONGEST_S:g}")
+    if not 0.0 <= warmup_s <= LONGEST_S:
+        raise ValueError(f"warmup_s = {warmup_s:g}: must lie in 0..{LONGEST_S:g}")
     if not seeds:
         raise ValueError("seeds: give at least one")
     for seed in seeds:

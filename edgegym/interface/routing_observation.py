@@ -29,7 +29,7 @@ from edgegym.simulator.full.asking import Near, is_asking, next_ask, nodes_aroun
 from edgegym.simulator.full.columns import DOWN
 from edgegym.simulator.full.counts import (
     FETCHES,
-    ORIGIN_ARRIVALS,
+    ORIGIN_DISPATCHES,
     REDISPATCHED,
     RESTORE_TICKS,
     STALL_TICKS,
@@ -216,7 +216,7 @@ def _write_totals(fleet: FullLane, totals: "NDArray[np.int64]") -> None:
     totals[6] += extra[STALL_TICKS] + extra[RESTORE_TICKS]
     totals[7] = counters[GOODPUT_TOKENS]
     totals[8] = extra[FETCHES]
-    totals[9] = extra[ORIGIN_ARRIVALS]
+    totals[9] = extra[ORIGIN_DISPATCHES]
     totals[10] = extra[REDISPATCHED]
 
 

@@ -13,7 +13,7 @@ from edgegym.simulator.counterfactual import (
     replay_counterfactuals,
 )
 from edgegym.simulator.fleet import Fleet
-from edgegym.simulator.full.user_router import UserRouter
+from edgegym.simulator.full.user_router import RuleError, UserRouter
 from edgegym.simulator.moves import IllegalMove
 from edgegym.simulator.record_files import NpzSink, ParquetSink, read_records
 from edgegym.simulator.records import ArraySink, RecordSink, RecordTable
@@ -33,6 +33,7 @@ __all__ = [
     "RecordSink",
     "RecordTable",
     "RejectedPaths",
+    "RuleError",
     "UserRouter",
     "WindowStats",
     "calibrate",

@@ -40,7 +40,7 @@ NEXT = 1  # next in its node's queue, or in the free list
 TYPE = 2
 NODE = 3
 HOLDING = 4  # what the node held when the request took its slot
-COUNTED = 5  # bits: DECISION_COUNTED, FIRST_TOKEN_COUNTED
+COUNTED = 5  # bits: DECISION_COUNTED, FIRST_TOKEN_COUNTED, SPILLED_BITS
 NUM_RECORD_INDICES = 8
 
 # Values of STATUS.
@@ -52,6 +52,8 @@ SLOT_FREED = 4  # exponential service only: the slot is free, the first token st
 
 DECISION_COUNTED = 1
 FIRST_TOKEN_COUNTED = 2
+SPILLED_SHIFT = 2  # full loop: above, how the request spilled when it was last sent
+SPILLED_BITS = 3 << SPILLED_SHIFT
 
 # Columns of `node_work`: all that an event changes at a node, in two cache lines.
 IN_SLOTS = 0  # requests in a slot

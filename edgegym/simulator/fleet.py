@@ -15,8 +15,8 @@ from edgegym.simulator.full.columns import (
     FORCED_STATION,
 )
 from edgegym.simulator.full.log import take_rows
-from edgegym.simulator.full.loop import NEEDS_FLUSH
-from edgegym.simulator.full.user_router import UserRouter
+from edgegym.simulator.full.loop import NEEDS_FLUSH, RULE_HAS_FAILED
+from edgegym.simulator.full.user_router import RuleError, UserRouter
 from edgegym.simulator.held import cached_tokens
 from edgegym.simulator.loops import EventLoop, event_loop
 from edgegym.simulator.moves import IllegalMove, charge_move, legal_moves, why_illegal
@@ -156,6 +156,9 @@ class Fleet:
         ValueError
             If ``seconds`` is negative, not finite or no number, if it would bring the clock beyond
             8e9 s, or if 1e9 requests or more are expected in it; the fleet is unchanged.
+        RuleError
+            If the routing rule of a :class:`UserRouter` raises an exception. The fleet stands where
+            that happened and raises it again; :meth:`set_state` brings it back before.
         """
         begin = self._state.now.item(0)
         until = begin + _checked_span(self._world, begin, seconds)
@@ -171,10 +174,20 @@ class Fleet:
             state = self._loop.fill(self._stream, state, 0)
         elif code == NEEDS_FLUSH:
             self._hand_over_records()
+        elif code == RULE_HAS_FAILED:
+            raise self._rule_failure()
         else:
             state = self._loop.with_more_room(state, code)
         if state is not self._state:
             self._adopt(state)
+
+    def _rule_failure(self) -> RuleError:
+        """Return what to raise after the routing rule has failed."""
+        assert self._state.full is not None
+        routing = self._state.full.routing
+        if self._router is None:
+            return RuleError("state: is of a fleet whose routing rule has failed")
+        return self._router.failure(routing.failed[0, : routing.failed_count[0, 0]].copy())
 
     def _hand_over_records(self) -> None:
         """Give the rows of the log to whoever wanted them."""

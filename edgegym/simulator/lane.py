@@ -42,6 +42,7 @@ class Signals(NamedTuple):
     """Which signals of load reach the router."""
 
     backlog: bool  # it looks at backlogs
+    lone: int  # a station whose backlog it looks at whatever nodes advertise, -1 for none
     measured: bool  # it looks at measured waits
     live: bool  # without delay
     predicts: bool  # it adds what it has sent itself
@@ -233,6 +234,7 @@ def lane_of(world: World, state: FleetState, b: int) -> Lane:
         ),
         Signals(
             load_aware and world.wait_kind == _BACKLOG,
+            -1,
             load_aware and world.wait_kind == _MEASURED,
             live,
             live or world.predict_on_route,

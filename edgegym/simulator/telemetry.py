@@ -47,9 +47,14 @@ def _advertise_measured(nodes: Nodes, node: int, now: float, ewma_s: float) -> N
 
 
 @inlined
+def _shows_backlog(signals: Signals, node: int) -> bool:
+    return signals.backlog or node == signals.lone
+
+
+@inlined
 def note_routed(signals: Signals, nodes: Nodes, node: int) -> None:
     """Take note of a request sent to a node."""
-    if signals.backlog and signals.predicts:
+    if _shows_backlog(signals, node) and signals.predicts:
         nodes.work[node, REPORTED] += 1
         advertise_backlog(nodes, node)
 
@@ -57,7 +62,7 @@ def note_routed(signals: Signals, nodes: Nodes, node: int) -> None:
 @inlined
 def note_left(signals: Signals, nodes: Nodes, node: int) -> None:
     """Take note of a request that left its slot."""
-    if signals.backlog and signals.live:
+    if _shows_backlog(signals, node) and signals.live:
         nodes.work[node, REPORTED] -= 1
         advertise_backlog(nodes, node)
 
@@ -80,7 +85,7 @@ def publish(signals: Signals, nodes: Nodes, num_nodes: int, now: float) -> None:
     """Let every node report."""
     work = nodes.work
     for node in range(num_nodes):
-        if signals.backlog:
+        if _shows_backlog(signals, node):
             seen = work[node, WAITING] + work[node, IN_SLOTS]
             unseen = work[node, ON_RADIO] if signals.predicts else 0
             work[node, REPORTED] = seen + unseen

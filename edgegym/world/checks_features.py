@@ -26,6 +26,7 @@ def check_features(scenario: "Scenario") -> None:
     _check_service(scenario)
     _check_cache(scenario)
     _check_layers(scenario)
+    _check_redirect(scenario)
     _check_origin(scenario)
     _check_outages(scenario)
 
@@ -74,6 +75,17 @@ def _check_layers(scenario: "Scenario") -> None:
         raise ValueError(
             f"backhaul.layers = {scenario.backhaul.layers}: a prefill server works on one prompt "
             "after the other and can't wait for layers; with service.kind = 'engine' it must be 1"
+        )
+
+
+def _check_redirect(scenario: "Scenario") -> None:
+    admission = scenario.admission
+    if admission is None or not admission.redirect:
+        return
+    if admission.node is None and admission.tier is None:
+        raise ValueError(
+            "admission.redirect = true: no node ever closes, so no request finds one closed; give "
+            "admission.node or admission.tier, or leave redirect out"
         )
 
 

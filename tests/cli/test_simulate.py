@@ -71,6 +71,19 @@ def test_tables_name_families_and_quantiles(capsys):
     assert "nan" not in shown.out
 
 
+def test_json_and_tables_warn_of_prefill_that_no_gpu_could_do(capsys):
+    calm = ["--seconds", "30", "--set", "demand.rate_per_node=0.5"]
+    wild = ["--seconds", "30", "--set", "demand.rate_per_node=30"]
+    assert shown_json(capsys, *calm)["warnings"] == []
+    found = shown_json(capsys, *wild)
+    highest = found["fleet"]["most_prefill_utilization"]
+    assert highest > 1.0
+    [warning] = found["warnings"]
+    assert f"prefilled for {highest:.2f} seconds each second" in warning
+    assert main([*TOY, *wild]) == 0
+    assert f"Warning: {warning}" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_records_agree_with_the_summary(kind, tmp_path, capsys):
     path = tmp_path / "new" / f"out.{kind}"
@@ -104,10 +117,12 @@ BAD = [
     (["--router", "psychic"], "--router psychic: must be one of nearest, prefix_aware"),
     (["--router", "nearest", "--set", "routing.kind=lmetric"], "give one of them"),
     (["--hours", "1", "--seconds", "1"], "--hours and --seconds: give one of them"),
-    (["--hours", "0"], "seconds = 0: must be positive"),
-    (["--seconds", "-1"], "seconds = -1: must be positive"),
-    (["--seconds", "nan"], "seconds = nan: must be positive"),
-    (["--warmup-s", "-1"], "warmup_s = -1: must lie in 0.."),
+    (["--hours", "0"], "--hours 0: must be positive"),
+    (["--hours", "-1"], "--hours -1: must be positive and at most 1.11e+06"),
+    (["--hours", "2e6"], "--hours 2e+06: must be positive and at most 1.11e+06"),
+    (["--seconds", "-1"], "--seconds -1: must be positive"),
+    (["--seconds", "nan"], "--seconds nan: must be positive"),
+    (["--warmup-s", "-1"], "--warmup-s -1: must lie in 0.."),
     (["--seed", "-1"], "seed = -1: must be an integer in [0, 2^64)"),
     (["--seed", "1", "1"], "seed = 1: given twice"),
     (["--records", "out.csv"], "--records out.csv: must end in .parquet or .npz"),

@@ -263,7 +263,7 @@ def test_random_worlds_hold_together(world, seed, candidates):
     stats = env.episode_stats
     for key in ("arrivals", "decided", "hits", "first_tokens", "rejected", "completed"):
         assert getattr(stats, key) == info[f"episode_{key}"]
-    assert stats.origin_arrivals == info["episode_to_origin"]
+    assert stats.origin_dispatches == info["episode_to_origin"]
 
 
 def _check_mask(env, observation, mask):

@@ -1,5 +1,6 @@
 """The policy with a receding horizon, on written observations and in the real environment."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,32 @@ def test_the_plan_follows_the_load_that_is_foreseen() -> None:
     assert counts.sum() == pytest.approx(NODES)
     # No more than the bucket and two periods' worth of budget: 9 + 18 GiB of 3 or 7 each.
     assert 0 < np.abs(counts - np.bincount(held, minlength=PROFILES)).sum() / 2 <= 9
+
+
+def test_the_plan_is_for_the_demand_in_the_middle_of_each_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = MpcPolicy(SCENARIO, MpcSettings(periods=3, period_s=40.0, tolerance=0.0))
+    monkeypatch.setattr(policy.forecaster, "load", lambda _, ahead_s: 10.0 + ahead_s)
+    totals: dict[int, float] = {}
+    networks, planned = [], []
+    network = policy.model.network
+
+    def note(rates: Any, nodes: int) -> Any:
+        networks.append(network(rates, nodes))
+        totals[id(networks[-1])] = float(rates.sum())
+        return networks[-1]
+
+    def plan(path: list[Any], **_: Any) -> Any:
+        planned.append([totals[id(one)] for one in path])
+        return SimpleNamespace(mixes=[np.eye(PROFILES)[0]])
+
+    monkeypatch.setattr(policy.model, "network", note)
+    monkeypatch.setattr("edgegym.analytic.plan_path", plan)
+    _, state = policy.predict(make_observation(SCENARIO, np.full(NODES, 1)))
+    assert len(planned) == 1
+    np.testing.assert_allclose(planned[0], [10.0 + 20.0, 10.0 + 60.0, 10.0 + 100.0])
+    np.testing.assert_allclose(state[4][0].sum(), 10.0 + 60.0)  # what it was planned for
 
 
 def test_nothing_is_done_when_no_node_is_up() -> None:

@@ -210,6 +210,11 @@ def test_refusals_of_mixed_fleets(path, value, message):
     [
         ("admission", {"spill": "origin"}, "admission.spill = 'origin': there is no origin"),
         (
+            "admission",
+            {"redirect": True, "ewma_s": 5.0},
+            "admission.redirect = true: no node ever closes.*give admission.node or admission.tier",
+        ),
+        (
             "failures",
             {"origin": {"mean_up_s": 5, "mean_down_s": 5}},
             "failures.origin: there is no origin",

@@ -118,8 +118,9 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
     full = state.full
     assert full is not None
     plain = lane_of(world, state, b)
+    lone = world.max_nodes if params.origin.exists and world.wait_kind == _TIER else -1
     signals = plain.core.signals._replace(
-        backlog=world.wait_kind == _BACKLOG, measured=world.wait_kind == _MEASURED
+        backlog=world.wait_kind == _BACKLOG, lone=lone, measured=world.wait_kind == _MEASURED
     )
     plain = plain._replace(core=plain.core._replace(signals=signals))
     core, stations = plain.core, num_stations(world, params)

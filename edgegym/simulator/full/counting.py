@@ -28,6 +28,7 @@ from edgegym.simulator.columns import (
     PREFILL_TIME_TICKS,
     RADIO_TICKS,
     SLOT_FREED,
+    SPILLED_SHIFT,
     START_S,
     STATUS,
     TYPE,
@@ -45,18 +46,23 @@ from edgegym.simulator.full.columns import (
     INPUT_TOKENS,
     LOST,
     OUTPUT_TOKENS,
+    NOT_SPILLED,
     REQUEST,
     RESTORE_S,
     SERVER_WAIT_S,
+    SPILLED_ORIGIN,
     STALL_S,
     X_KM,
 )
 from edgegym.simulator.full.counts import (
     FAMILY_FETCHED_BYTES,
+    FAMILY_SPILLED,
     LINK_BUSY_TICKS,
     LINK_BYTES,
     ORIGIN_BUSY_TICKS,
     ORIGIN_CAPACITY_TICKS,
+    SPILLED_TO_NODE,
+    SPILLED_TO_ORIGIN,
     Counts,
     count,
     count_completed,
@@ -93,6 +99,14 @@ def count_decision(desk: Desk, record: int, hit: bool) -> None:
         counters[GOODPUT_TOKENS] += desk.tasks.num[record, OUTPUT_TOKENS]
 
 
+@inlined
+def _count_spill(counts: Counts, family: int, spilled: int) -> None:
+    """Count a first token of a request that did not get to its best node."""
+    if spilled != NOT_SPILLED:
+        count_of_family(counts, family, FAMILY_SPILLED, 1)
+        count(counts, SPILLED_TO_ORIGIN if spilled == SPILLED_ORIGIN else SPILLED_TO_NODE, 1)
+
+
 @helper
 def count_first_token(desk: Desk, record: int) -> None:
     """Count a first token that falls into the window; the times add up to the TTFT in ticks."""
@@ -120,6 +134,7 @@ def count_first_token(desk: Desk, record: int) -> None:
         desk.work[station, PREFILL_TIME_TICKS] += prefill
     desk.window.histogram[histogram_bin(first - arrival)] += 1
     family = desk.types.family[request_type]
+    _count_spill(desk.counts, family, info[record, COUNTED] >> SPILLED_SHIFT)
     fetched_bytes = num[record, FETCHED_BYTES]
     count_of_family(desk.counts, family, FAMILY_FETCHED_BYTES, fetched_bytes)
     count_first(

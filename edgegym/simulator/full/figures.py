@@ -66,22 +66,22 @@ class FullFigures:
 
     @property
     def spilled_to_node(self) -> int:
-        """Requests whose best node was closed and that another node took."""
+        """First tokens from a node of requests whose best node was closed when they were sent to it."""
         return self.extra.item(full.SPILLED_TO_NODE)
 
     @property
     def spilled_to_origin(self) -> int:
-        """Requests whose best node was closed and that the origin took."""
+        """First tokens from the origin of requests whose best node was closed."""
         return self.extra.item(full.SPILLED_TO_ORIGIN)
 
     @property
     def spilled(self) -> int:
-        """Requests whose best node was closed and that somebody else took."""
+        """First tokens of requests whose best node was closed: each counts once, when it is served."""
         return self.spilled_to_node + self.spilled_to_origin
 
     @property
     def redirected(self) -> int:
-        """Requests that found their node closed when they arrived there."""
+        """Times that a request found its node closed when it arrived there."""
         return self.extra.item(full.REDIRECTED)
 
     @property
@@ -105,9 +105,9 @@ class FullFigures:
         return self.extra.item(full.FAILURES)
 
     @property
-    def origin_arrivals(self) -> int:
+    def origin_dispatches(self) -> int:
         """Times that a request was sent to the origin."""
-        return self.extra.item(full.ORIGIN_ARRIVALS)
+        return self.extra.item(full.ORIGIN_DISPATCHES)
 
     @property
     def origin_first_tokens(self) -> int:

@@ -81,6 +81,7 @@ NEEDS_FLUSH = 3
 NEEDS_FLOWS = 4
 NEEDS_LEAVES = 5
 NEEDS_ANSWER = 6
+RULE_HAS_FAILED = 7
 
 # Tasks.
 BEGIN = 0
@@ -250,7 +251,10 @@ def _advance(fleet: FullLane, until: float) -> int:
     _open_window(fleet)
     near, far = NO_WALK, NO_WALK
     horizon = until
+    rule_failed = fleet.routing.state.failed_count
     while True:
+        if rule_failed[0] > 0:
+            return RULE_HAS_FAILED
         position, loaded = scalars[NEXT_REQUEST], scalars[NUM_REQUESTS]
         if position == loaded and requests.end_s[0] <= until:
             return NEEDS_BLOCK
@@ -336,7 +340,8 @@ def serve(
         room for more requests and call again. NEEDS_FLUSH: take the rows of the log and call
         again. NEEDS_FLOWS, NEEDS_LEAVES: make room for flows, for leaves of radix caches, and call
         again. NEEDS_ANSWER: the clock stands at a request that is next to be routed; say where it
-        goes and call again.
+        goes and call again. RULE_HAS_FAILED: a user's routing rule raised an exception; the fleet
+        stands where that happened and can't go on.
     """
     fleet = lend(lane)
     if task == BEGIN:

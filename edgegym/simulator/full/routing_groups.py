@@ -116,6 +116,8 @@ class RoutingState(NamedTuple):
     near_place: Ints  # [B, groups, quota] scratch: where in the sites they are
     near_count: Ints  # [B, groups] scratch
     scores: Floats  # [B, K] scratch
+    failed: Floats  # [B, K or 0, NUM_FEATURES] the candidates on which a user's rule has failed
+    failed_count: Ints  # [B, 1] how many these are, 0 as long as it has not
 
     COLUMNS = (
         ("station_load", NUM_LOAD),
@@ -124,6 +126,7 @@ class RoutingState(NamedTuple):
         ("station_sums", NUM_STATION_SUMS),
         ("station_past", NUM_STATION_PAST),
         ("candidates", NUM_FEATURES),
+        ("failed", NUM_FEATURES),
     )
 
 
@@ -281,6 +284,7 @@ def allocate_routing(
         No node is counted in a tier yet: note the load of each once it has its profile and slots.
     """
     groups, quota = params.rule.num_groups, params.rule.quota
+    by_user = params.rule.kind == USER
     state = RoutingState(
         station_load=np.zeros((batch, num_stations, NUM_LOAD)),
         tier_load=np.zeros((batch, num_profiles, NUM_LOAD)),
@@ -292,6 +296,8 @@ def allocate_routing(
         near_place=np.zeros((batch, groups, quota), dtype=np.int64),
         near_count=np.zeros((batch, groups), dtype=np.int64),
         scores=np.zeros((batch, groups * quota)),
+        failed=np.zeros((batch, groups * quota if by_user else 0, NUM_FEATURES)),
+        failed_count=np.zeros((batch, 1), dtype=np.int64),
     )
     state.station_load[:, :, FLIP_S] = state.tier_load[:, :, FLIP_S] = np.inf
     state.station_sums[:, :, NOTED_TIER] = -1

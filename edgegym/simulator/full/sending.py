@@ -16,6 +16,8 @@ from edgegym.simulator.columns import (
     PLACE,
     REJECTED,
     REPORTED,
+    SPILLED_BITS,
+    SPILLED_SHIFT,
     STATUS,
     TYPE,
 )
@@ -51,8 +53,6 @@ from edgegym.simulator.full.columns import (
     RUNNER_UP,
     RUNNER_UP_S,
     SERVER_WAIT_S,
-    SPILLED_NODE,
-    SPILLED_ORIGIN,
     STALL_S,
     TRANSFER_WAIT_S,
     X_KM,
@@ -61,12 +61,9 @@ from edgegym.simulator.full.columns import (
 from edgegym.simulator.full.counting import count_decision
 from edgegym.simulator.full.counts import (
     FAMILY_REJECTED,
-    FAMILY_SPILLED,
-    ORIGIN_ARRIVALS,
+    ORIGIN_DISPATCHES,
     REDIRECTED,
     REJECTED_BY_ADMISSION,
-    SPILLED_TO_NODE,
-    SPILLED_TO_ORIGIN,
     count,
     count_of_family,
 )
@@ -229,7 +226,7 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
     core.records.info[record, STATUS] = IN_FLIGHT
     core.records.info[record, NODE] = station
     prefetch(core.nodes.work, station, REPORTED)
-    _count_way(fleet, record, station, decision.spilled)
+    _note_way(fleet, record, station, decision.spilled)
     join = now + way_s(fleet.routing, ask, station, decision.distance_squared_km2)
     if join > now:
         push_event(core.queue, join, LANDING, request_item(station, record))
@@ -244,16 +241,12 @@ def dispatch(fleet: FullLane, record: int, now: float) -> int:
 
 
 @inlined
-def _count_way(fleet: FullLane, record: int, station: int, spilled: int) -> None:
-    """Count where a request is sent."""
-    if spilled != NOT_SPILLED:
-        count_of_family(fleet.desk.counts, _family(fleet, record), FAMILY_SPILLED, 1)
-    if spilled == SPILLED_NODE:
-        count(fleet.desk.counts, SPILLED_TO_NODE, 1)
-    elif spilled == SPILLED_ORIGIN:
-        count(fleet.desk.counts, SPILLED_TO_ORIGIN, 1)
+def _note_way(fleet: FullLane, record: int, station: int, spilled: int) -> None:
+    """Take note of how a request is sent; whoever serves it counts that it spilled."""
+    info = fleet.core.records.info
+    info[record, COUNTED] = (info[record, COUNTED] & ~SPILLED_BITS) | (spilled << SPILLED_SHIFT)
     if station == fleet.desk.origin:
-        count(fleet.desk.counts, ORIGIN_ARRIVALS, 1)
+        count(fleet.desk.counts, ORIGIN_DISPATCHES, 1)
 
 
 @helper

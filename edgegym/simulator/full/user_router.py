@@ -18,6 +18,10 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from edgegym.simulator.full.routing_columns import NUM_FEATURES
+from edgegym.simulator.state import Floats
+
+RULE_FAILED = -(2**63)
+"""What a compiled rule returns that raised an exception."""
 
 _POINTER = types.CPointer(types.float64)
 _SIGNATURE = types.int64(_POINTER, types.int64, _POINTER, types.int64)
@@ -25,6 +29,10 @@ _C_POINTER = ctypes.POINTER(ctypes.c_double)
 _PROTOTYPE = ctypes.CFUNCTYPE(
     ctypes.c_int64, _C_POINTER, ctypes.c_int64, _C_POINTER, ctypes.c_int64
 )
+
+
+class RuleError(RuntimeError):
+    """A user's routing rule raised an exception, which is the cause of this one."""
 
 
 class UserRouter:
@@ -37,9 +45,12 @@ class UserRouter:
         ``[K, NUM_FEATURES]`` float64, one row for each candidate in the order of node indices, with
         the columns of :mod:`edgegym.simulator.full.routing_columns`; ``parameters`` is what is
         given here. It returns the row of the node it takes; a number that is no row takes none
-        (the request goes to the origin, or is rejected). Or the address of a C function
+        (the request goes to the origin, or is rejected). What it raises, :meth:`Fleet.advance
+        <edgegym.simulator.Fleet.advance>` raises as the cause of a :class:`RuleError`; the row
+        depends on its arguments alone, as it is called with them again then. Or the address of a C function
         ``int64_t rule(const double *candidates, int64_t count, const double *parameters,
-        int64_t num_parameters)``, which must live as long as fleets use it.
+        int64_t num_parameters)``, which must live as long as fleets use it, and returns INT64_MIN
+        when it fails.
     parameters : sequence of float
         Numbers for the rule.
     candidates_per_profile : int
@@ -96,6 +107,30 @@ class UserRouter:
             self._compiled = _as_callback(self.rule) if plain else _as_cfunc(self.rule)
         return _address_of(self._compiled)
 
+    def failure(self, candidates: Floats) -> RuleError:
+        """Return what to raise after the rule has failed.
+
+        Parameters
+        ----------
+        candidates : ndarray, shape [K, NUM_FEATURES]
+            The table on which it failed. The rule is called with it once more, as it runs in
+            fleets, for the exception itself.
+        """
+        if isinstance(self.rule, int):
+            return RuleError(f"rule = {self.rule}: the function there returned {RULE_FAILED}")
+        name = getattr(self.rule, "__name__", repr(self.rule))
+        function: Any = self.rule
+        if not getattr(config, "DISABLE_JIT", 0) and not hasattr(function, "get_call_template"):
+            function = numba.njit(function)
+        try:
+            function(candidates, self.parameters)
+        except Exception as cause:
+            words = f"{type(cause).__name__}: {cause}"
+            error = RuleError(f"rule = {name}: raised {words} on {len(candidates)} candidates")
+            error.__cause__ = cause
+            return error
+        return RuleError(f"rule = {name}: raised an exception on {len(candidates)} candidates")
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle needs: an address is worth nothing in another process."""
         return {
@@ -111,7 +146,13 @@ def _as_cfunc(rule: Any) -> Any:
 
     def entry(candidates: Any, count: Any, parameters: Any, num_parameters: Any) -> Any:
         table = carray(candidates, (count, NUM_FEATURES))
-        return compiled(table, carray(parameters, (num_parameters,)))
+        numbers = carray(parameters, (num_parameters,))
+        row = RULE_FAILED
+        try:
+            row = compiled(table, numbers)
+        except Exception:  # it must not leave a function that kernels call
+            row = RULE_FAILED
+        return row
 
     try:
         return numba.cfunc(_SIGNATURE)(entry)
@@ -129,7 +170,10 @@ def _as_callback(rule: Any) -> Any:
         numbers = np.zeros(0)
         if num_parameters > 0:
             numbers = np.ctypeslib.as_array(parameters, (num_parameters,))
-        return int(rule(table, numbers))
+        try:
+            return int(rule(table, numbers))
+        except Exception:  # it must not leave a function that is called from outside
+            return RULE_FAILED
 
     return _PROTOTYPE(entry)
 

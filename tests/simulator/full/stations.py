@@ -171,7 +171,7 @@ class Stations:
             params,
             RoutingState._make(array[0] for array in self.state),
             stock,
-            Signals(True, False, live, predicts, 0.0 if live else 1.0, 10.0),
+            Signals(True, -1, False, live, predicts, 0.0 if live else 1.0, 10.0),
             Nodes(work, np.zeros((count + 1, NUM_MEASURED)), sites),
             area,
             OriginParams(**numbers | (origin or {})),

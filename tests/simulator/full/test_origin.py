@@ -11,6 +11,7 @@ import pytest
 
 from edgegym.analytic import erlang_c
 from edgegym.simulator import Fleet
+from edgegym.simulator.full.counts import FAMILY_SPILLED
 from edgegym.simulator.records import NOBODY, ORIGIN, ArraySink
 from tests.simulator.fleets import scenario
 from tests.simulator.full.worlds import CHAT, CODE, NONE, HandMade
@@ -54,14 +55,24 @@ def test_the_round_trip_counts_once_and_every_token_after_the_first(output_token
     assert table["ttft_s"] == pytest.approx(0.5)
     assert table["predicted_s"] == pytest.approx(0.5)
     assert table["end_to_end_s"] == pytest.approx(0.5 + 0.01 * (output_tokens - 1))
-    assert (window.origin_arrivals, window.origin_first_tokens) == (1, 1)
+    assert (window.origin_dispatches, window.origin_first_tokens) == (1, 1)
     assert window.origin_utilization == pytest.approx((0.1 + 0.01 * (output_tokens - 1)) / 20.0)
 
 
+ADVERTISED = pytest.mark.parametrize("wait", ["backlog", "tier"])
+
+
+def advertising(wait):
+    """Return what lets nodes advertise so; the waits of their tiers are 0, as of idle nodes."""
+    routing = {"kind": "load_aware", "advertised_wait": wait}
+    return {"routing": routing, "tier_wait_s": [0.0] * 4 if wait == "tier" else None}
+
+
 @pytest.mark.twin
-def test_its_slots_are_a_queue_that_the_router_sees():
+@ADVERTISED
+def test_its_slots_are_a_queue_that_the_router_sees(wait):
     """One slot, 0.19 s each; the fourth is better off at a node: 0.4 + 3 · 0.22 > 1."""
-    window, table = served(by_hand(chat(4)), 10.0)
+    window, table = served(by_hand(chat(4), **advertising(wait)), 10.0)
     assert table["node"].tolist() == [ORIGIN, ORIGIN, ORIGIN, 0]
     assert table["wait_s"] == pytest.approx([0.0, 0.18, 0.36, 0.0])
     waits_s = MEAN_OCCUPANCY_S * np.arange(3)
@@ -71,12 +82,13 @@ def test_its_slots_are_a_queue_that_the_router_sees():
 
 
 @pytest.mark.twin
+@ADVERTISED
 @pytest.mark.parametrize("predicts", [False, True])
-def test_its_wait_is_as_old_as_its_report(predicts):
+def test_its_wait_is_as_old_as_its_report(predicts, wait):
     """Reports at 0.5 s (six there), 1 s (three left) and 1.5 s (none)."""
     later = [(0.55, 1.0, 1.0, CHAT), (1.1, 1.0, 1.0, CHAT), (1.6, 1.0, 1.0, CHAT)]
     telemetry = {"period_s": 0.5, "predict_on_route": predicts}
-    table = by_hand(chat(6) + later, telemetry=telemetry).after(10.0)
+    table = by_hand(chat(6) + later, telemetry=telemetry, **advertising(wait)).after(10.0)
     first = [ORIGIN] * 3 + [0] * 3 if predicts else [ORIGIN] * 6
     assert table["node"][:6].tolist() == first
     if not predicts:
@@ -130,6 +142,28 @@ def test_a_spill_goes_to_a_neighbour_to_the_origin_or_nowhere():
 
 
 @pytest.mark.twin
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_request_that_is_sent_again_counts_as_spilled_once(elsewhere):
+    """Node 0 has closed when the sixth comes; node 1, its second choice, fails on its way."""
+    requests = [(0.0, 1.0, 1.0, CHAT)] * 4 + [(0.34, 1.0, 1.0, CHAT), (0.35, 1.0, 1.0, CHAT)]
+    outage = {"what": "node", "node": 1, "begin_s": 0.5, "end_s": 20.0}
+    world = by_hand(
+        requests,
+        origin=FAR | {"rtt_s": 9.0} if elsewhere else None,
+        routing={"kind": "nearest"},
+        admission={"ewma_s": 0.5, "node": {"close_above": 0.5, "reopen_below": 0.25}},
+        failures={"outages": [outage]},
+    )
+    window, table = served(world, 30.0)
+    assert table["node"][5] == (ORIGIN if elsewhere else NOBODY)
+    assert window.redispatched == 1
+    assert (window.spilled_to_node, window.spilled_to_origin) == (0, elsewhere)
+    assert window.spilled == window.family_counts[:, FAMILY_SPILLED].sum()
+    assert window.rejected == window.rejected_by_admission == (not elsewhere)
+    assert (window.origin_dispatches, window.origin_first_tokens) == (elsewhere, elsewhere)
+
+
+@pytest.mark.twin
 def test_a_request_that_nobody_may_take_is_not_rejected_by_admission():
     """Nothing is closed: it is forced to go nowhere."""
     closing = {"ewma_s": 0.5, "node": {"close_above": 0.5, "reopen_below": 0.25}}
@@ -151,7 +185,7 @@ def test_a_request_on_its_way_to_a_failing_origin_is_sent_again_at_once():
     assert table["ttft_s"] == pytest.approx([1.3, 1.0, 0.4])
     assert table["predicted_s"][0] == pytest.approx(1.3)
     assert (window.arrivals, window.completed, window.first_tokens) == (3, 3, 3)
-    assert (window.origin_arrivals, window.origin_first_tokens) == (2, 1)
+    assert (window.origin_dispatches, window.origin_first_tokens) == (2, 1)
     assert (window.failures, window.redispatched, window.interrupted) == (1, 1, 0)
 
 
@@ -233,7 +267,7 @@ def test_alone_it_is_an_m_m_c_queue(overrides):
     fleet = Fleet(everything_there(**overrides | exponential), seed=1, records=sink)
     fleet.advance(1000.0)
     window = fleet.advance(150_000.0)
-    assert window.origin_arrivals == window.arrivals > 450_000
+    assert window.origin_dispatches == window.arrivals > 450_000
     table = sink.table().by_request()
     wait_s = table["wait_s"]
     delayed = erlang_c(4, 3.2)

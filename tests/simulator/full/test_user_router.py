@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from edgegym.jit import cache_folder
+from edgegym.simulator import Fleet
+from edgegym.simulator.columns import ARRIVALS
 from edgegym.simulator.full.routing_columns import (
     DISTANCE_SQUARED_KM2,
     DRAW,
@@ -31,7 +33,8 @@ from edgegym.simulator.full.routing_columns import (
     TYPE,
     WAIT_S,
 )
-from edgegym.simulator.full.user_router import UserRouter
+from edgegym.simulator.full.user_router import RULE_FAILED, RuleError, UserRouter
+from edgegym.world import preset
 from tests.simulator.full.stations import CODE, Stations
 from tests.simulator.full.test_routers import drawn
 
@@ -144,6 +147,58 @@ def test_a_rule_survives_pickling():
 def test_what_is_no_rule(arguments, error, words):
     with pytest.raises(error, match=words):
         UserRouter(*arguments)
+
+
+def divides(candidates, parameters):
+    """Fail from some time on: divide by what a rejected request does not leave."""
+    if candidates[0, REQUESTS] >= parameters[0]:
+        raise ValueError("too many requests")
+    return 0
+
+
+def looks_up(candidates, parameters):
+    """Fail at once, without a message of its own."""
+    return 1 // int(parameters[0])
+
+
+def crowded():
+    return preset("toy").with_overrides({"demand.rate_per_node": 30.0})
+
+
+@twin
+def test_what_a_rule_raises_ends_the_advance():
+    fleet = Fleet(crowded(), 1, router=UserRouter(divides, [4.0]))
+    before = fleet.get_state()
+    with pytest.raises(RuleError, match="rule = divides: raised ValueError: too many") as caught:
+        fleet.advance(60.0)
+    assert isinstance(caught.value.__cause__, ValueError)
+    # It stops at the request itself, does not go on, and neither does a copy of it.
+    arrivals = int(fleet.state.counters[0, ARRIVALS])
+    assert 4 < arrivals < 60
+    for stuck in (fleet, fleet.fork(), pickle.loads(pickle.dumps(fleet))):
+        with pytest.raises(RuleError, match="rule = divides"):
+            stuck.advance(1.0)
+    assert fleet.state.counters[0, ARRIVALS] == arrivals
+    fleet.set_state(before)
+    assert fleet.advance(0.01).arrivals <= 4
+
+
+@twin
+def test_an_error_of_the_language_is_the_cause():
+    fleet = Fleet(crowded(), 1, router=UserRouter(looks_up, [0.0]))
+    with pytest.raises(RuleError, match="rule = looks_up: raised ZeroDivisionError"):
+        fleet.advance(60.0)
+    assert fleet.state.counters[0, ARRIVALS] == 1
+
+
+@twin
+def test_a_c_function_can_say_that_it_has_failed():
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p, ctypes.c_int64] * 2)
+    function = prototype(lambda *_: RULE_FAILED)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    with pytest.raises(RuleError, match=f"rule = {address}: the function there returned -9223"):
+        Fleet(crowded(), 1, router=UserRouter(address)).advance(60.0)
 
 
 def opens_a_file(candidates, parameters):

@@ -40,12 +40,13 @@ class HandMade:
         profiles: Sequence[int],
         requests: Sequence[tuple[float, float, float, int]],
         /,
+        tier_wait_s: Sequence[float] | None = None,
         **overrides: Any,
     ) -> None:
         """Build it; requests are (time, x, y, type), overrides change the world of ``scenario``."""
         world = scenario(**{"nodes": {"count": len(places_km)}} | overrides)
         self.sink = ArraySink()
-        self.fleet = Fleet(world, records=self.sink)
+        self.fleet = Fleet(world, tier_wait_s=tier_wait_s, records=self.sink)
         self._place(places_km, profiles)
         self._feed(requests)
 

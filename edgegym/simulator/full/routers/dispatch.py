@@ -12,10 +12,10 @@ from edgegym.simulator.full.routers.mooncake import longest_match, pick_mooncake
 from edgegym.simulator.full.routers.power_of_two import pick_power_of_two
 from edgegym.simulator.full.routers.preble import pick_preble
 from edgegym.simulator.full.routers.session_affinity import pick_session_affinity
-from edgegym.simulator.full.routing_columns import INPUT_TOKENS, NODE
+from edgegym.simulator.full.routing_columns import INPUT_TOKENS, NODE, NUM_FEATURES
 from edgegym.simulator.full.routing_groups import USER, Routing
 from edgegym.simulator.full.service import prefill_seconds
-from edgegym.simulator.full.user_router import call_rule
+from edgegym.simulator.full.user_router import RULE_FAILED, call_rule
 from edgegym.world.compiled import ROUTER_KINDS
 
 LEAST_LOADED = ROUTER_KINDS.index("least_loaded")
@@ -38,6 +38,19 @@ def _pick_mooncake(routing: Routing, count: int) -> int:
             stock.coefficients, stock.row_class[held], table[row, INPUT_TOKENS], longest
         )
     return pick_mooncake(routing.params.rule, table, count, longest, scores)
+
+
+@inlined
+def _pick_as_user(routing: Routing, count: int) -> int:
+    """Ask the user's rule; keep the candidates on which it fails."""
+    rule, table, state = routing.params.rule, routing.state.candidates, routing.state
+    row = call_rule(rule.user_address, table, count, rule.user_parameters, rule.num_user_parameters)
+    if row == RULE_FAILED and state.failed_count[0] == 0:
+        state.failed_count[0] = count
+        for index in range(count):
+            for column in range(NUM_FEATURES):
+                state.failed[index, column] = table[index, column]
+    return row if 0 <= row < count else -1
 
 
 @helper
@@ -63,8 +76,5 @@ def pick(routing: Routing, count: int) -> int:
     if kind == MOONCAKE:
         return _pick_mooncake(routing, count)
     if kind == USER:
-        row = call_rule(
-            rule.user_address, table, count, rule.user_parameters, rule.num_user_parameters
-        )
-        return row if 0 <= row < count else -1
+        return _pick_as_user(routing, count)
     return pick_session_affinity(table, count)
