@@ -221,7 +221,7 @@ class RoutingEnv(FleetEnv):
         self.action_space = gymnasium.spaces.Discrete(self.actions.size)
         self._asking = False
         self._routed = 0
-        self._before: list[int] = []
+        self._before = [0] * len(TOTALS)
         self._before_s = 0.0
         self._episode = no_episode()
         self._chart = _ChartPoint()

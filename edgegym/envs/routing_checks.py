@@ -4,6 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from edgegym.envs.routing_info import INFO_KEYWORDS
+from edgegym.interface.routing_observation import TOTALS
+
 _STATE_KEYS = (
     "np_random",
     "np_random_seed",
@@ -60,10 +63,35 @@ def check_routing_state(state: Any) -> None:
     TypeError
         If it is no mapping.
     ValueError
-        If a part is missing.
+        If a part is missing, or a count or a time of it is none.
     """
     if not isinstance(state, Mapping):
         raise TypeError(f"state is {state!r}: it must be what get_state() returned")
     missing = [key for key in _STATE_KEYS if key not in state]
     if missing:
         raise ValueError(f"state has no {', '.join(missing)}: it must be what get_state() returned")
+    for name, fits, rule in (
+        ("routed", _is_count(state["routed"]), "an integer of at least 0"),
+        ("totals", _are_counts(state["totals"]), f"{len(TOTALS)} integers of at least 0"),
+        ("totals_s", _is_time(state["totals_s"]), "a finite number"),
+        ("episode", _is_episode(state["episode"]), "the values of the keys in INFO_KEYWORDS"),
+    ):
+        if not fits:
+            raise ValueError(f"state[{name!r}] is {state[name]!r}: it must be {rule}")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _are_counts(values: Any) -> bool:
+    return isinstance(values, list) and len(values) == len(TOTALS) and all(map(_is_count, values))
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _is_episode(values: Any) -> bool:
+    known = isinstance(values, Mapping) and tuple(values) == INFO_KEYWORDS
+    return known and all(map(_is_time, values.values()))

@@ -121,7 +121,7 @@ class AskingFleet(Fleet):
         """
         scalars = self._scalars
         if not scalars[ASKS]:
-            scalars[ASKS] = 1
+            self._full_loop.begin_asking(self._lane)
             scalars[WINDOW_TICK] = to_ticks(self.now_s)
         until = self._until_s()
         return self._finish(self._loop.advance(self._lane, until), until)

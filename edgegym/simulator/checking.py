@@ -58,7 +58,7 @@ _REQUEST_FIELDS = (
     "request_type",
 )
 # The same in the full loop's state.
-_GROWING = ("tasks", "lengths", "log", "engine", "link", "lru")
+_GROWING = ("tasks", "dues", "lengths", "log", "engine", "link", "lru")
 _NON_NEGATIVE = ("now", "active", "queued", "in_flight", "slots", "move_bytes_total")
 
 

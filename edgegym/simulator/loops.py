@@ -14,6 +14,7 @@ from edgegym.simulator.full.loop import (
     ADVANCE,
     ANSWER,
     BEGIN,
+    BEGIN_ASKING,
     CHANGE_PROFILE,
     CLOSE_WINDOW,
     NEEDS_FLOWS,
@@ -178,6 +179,10 @@ class FullLoop:
     def answer(self, lane: Any, until: float, station: int, order: int) -> int:
         """Send the request at which a fleet has stopped to ask, and go on as :meth:`advance`."""
         return self._serve(lane, ANSWER, until, station, order, 0, 0)
+
+    def begin_asking(self, lane: Any) -> None:
+        """Let a fleet stop at each new request from now on."""
+        self._serve(lane, BEGIN_ASKING, 0.0, 0, 0, 0, 0)
 
     def close_window(self, lane: Any, now: float) -> None:
         """Complete the counters of a fleet that has stopped to ask."""

@@ -16,12 +16,16 @@ from stable_baselines3.common.monitor import Monitor
 
 from edgegym.envs.routing import INFO_KEYWORDS, RoutingEnv
 from edgegym.envs.routing_info import STEP_KEYS
+from edgegym.interface.routing_observation import TOTALS
 from edgegym.policies import LeastPredicted
 from edgegym.simulator import ArraySink, Fleet
 from edgegym.simulator.asking import AskingFleet
 from edgegym.simulator.columns import NEXT_REQUEST
 from edgegym.world import preset, presets
-from tests.envs.workers import route_episode
+from edgegym.world.draw import ScenarioDraw
+from tests.envs.workers import route_drawn, route_episode
+from tests.simulator.fleets import scenario as small_scenario
+from tests.simulator.replays import write_requests
 from tests.simulator.full.random_worlds import worlds
 from tests.simulator.full.test_asking import assert_same_records
 
@@ -398,6 +402,91 @@ def test_the_horizon_truncates_and_stepping_on_goes_on():
     assert usual == round(control.horizon_epochs * control.epoch_s * rate)
 
 
+def crowded_or_not():
+    """Return a draw of two scenarios, of which only the second has an origin."""
+    plain = preset("moving-hotspot").with_overrides(SHORT)
+    return ScenarioDraw(
+        scenarios=(plain, plain.with_overrides({"demand.rate_per_node": 6.0, "origin": ORIGIN})),
+        vary=({"kind": "uniform", "path": "telemetry.period_s", "low": 0.1, "high": 1.0},),
+    )
+
+
+def test_episodes_of_a_draw_play_what_was_drawn():
+    draw = crowded_or_not()
+    env = RoutingEnv(draw, candidates=5)
+    usual, seen = {}, set()
+    env.reset(seed=3)
+    for _ in range(8):
+        _, info = env.reset()
+        assert env.scenario.telemetry.period_s == info["scenario.telemetry.period_s"]
+        assert 0.1 <= info["scenario.telemetry.period_s"] <= 1.0
+        assert info["action_mask"][env.actions.origin] == (info["scenario"] == 1)
+        assert env.fleet.world is env.scenario.compile()
+        usual[info["scenario"]] = env.horizon_requests
+        seen.add(info["scenario.telemetry.period_s"])
+        *_, info = env.step(0)
+        assert "scenario" in info
+    assert usual[1] / usual[0] == pytest.approx(6.0 / draw.scenarios[0].demand.rate_per_node)
+    assert len(seen) == 8
+    again = RoutingEnv(draw, candidates=5)
+    first, info = again.reset(seed=3)
+    assert route_drawn(draw, 3) == (first.tobytes(), info["scenario"])
+
+
+@pytest.mark.parametrize("way", ["state", "fork", "pickle"])
+def test_copies_of_a_drawn_episode_continue_identically(way):
+    draw = crowded_or_not()
+    env = RoutingEnv(draw, candidates=5, horizon_requests=40)
+    env.reset(seed=3)
+    while env.reset()[1]["scenario"] != 1:
+        pass
+    trace(env, 0, 20, legal=False)
+    if way == "state":
+        twin = RoutingEnv(draw, candidates=5, horizon_requests=40)
+        twin.set_state(env.get_state())
+    else:
+        twin = env.fork() if way == "fork" else pickle.loads(pickle.dumps(env))
+    assert twin.scenario == env.scenario
+    assert trace(env, 1, 20) == trace(twin, 1, 20)
+    for _ in range(2):
+        np.testing.assert_array_equal(env.reset()[0], twin.reset()[0])
+        assert trace(env, 2, 5) == trace(twin, 2, 5)
+
+
+def test_a_trace_that_is_not_repeated_ends_the_episode(tmp_path):
+    path = write_requests(tmp_path / "six.csv", [(100 * k, "chat", 900, 3) for k in range(6)])
+    chat = small_scenario().request_types[0].model_dump(exclude_none=True)
+    env = RoutingEnv(
+        small_scenario(
+            request_types=[chat | {"share": 1.0}],
+            demand={
+                "rate_per_node": 0.002,
+                "modulations": [{"kind": "trace", "path": str(path), "repeat": False}],
+            },
+        ),
+        overrides={"initial.warmup_s": 0.0},
+        candidates=3,
+    )
+    env.reset(seed=0)
+    for number in range(1, 7):
+        observation, _, terminated, truncated, info = env.step(0)
+        assert terminated is False
+        assert truncated == (number == 6)
+        assert observation in env.observation_space
+    # Nobody is left: all that came has been decided and finished.
+    assert info["episode_arrivals"] == info["episode_decided"] == info["episode_completed"] == 6
+    assert np.flatnonzero(info["action_mask"]).tolist() == [env.actions.reject]
+    assert (env.candidates == -1).all()
+    twin = env.fork()
+    for ended in (env, twin):
+        observation, reward, _, truncated, info = ended.step(ended.actions.reject)
+        assert truncated
+        assert reward == 0.0
+        assert (info["arrivals"], info["rejected"], info["episode_arrivals"]) == (0, 0, 6)
+    env.reset()
+    assert env.step(0)[4]["episode_arrivals"] == 1
+
+
 @pytest.mark.parametrize("kind", ["squashed_ttft", "goodput"])
 def test_other_rewards(kind):
     env = RoutingEnv("stationary", overrides=SHORT, reward=kind)
@@ -495,6 +584,32 @@ def test_bad_types_are_named():
         env.step(0.5)
     with pytest.raises(ValueError, match="state has no np_random"):
         env.set_state({})
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("routed", "3"),
+        ("routed", -1),
+        ("totals", [0]),
+        ("totals", None),
+        ("totals", [0.5] * len(TOTALS)),
+        ("totals_s", "now"),
+        ("totals_s", float("nan")),
+        ("episode", {}),
+        ("episode", None),
+        ("np_random", {}),
+        ("fleet", 3),
+    ],
+)
+def test_a_state_that_is_refused_changes_nothing(part, value):
+    env, twin = make("toy"), make("toy")
+    for one in (env, twin):
+        one.reset(seed=0)
+        trace(one, 0, 3)
+    with pytest.raises((ValueError, TypeError), match=r"state|RNG"):
+        env.set_state(env.get_state() | {part: value})
+    assert trace(env, 1, 3) == trace(twin, 1, 3)
 
 
 def test_docstring_example_runs(capsys):

@@ -40,3 +40,11 @@ def route_episode(seed):
         rows.append((observation.tobytes(), reward, info["episode_hits"]))
     env.close()
     return rows
+
+
+def route_drawn(draw, seed):
+    """Return the first observation of an episode of a draw, and which scenario it plays."""
+    env = gym.make(ROUTING_ID, scenario=draw, candidates=5)
+    observation, info = env.reset(seed=seed)
+    env.close()
+    return observation.tobytes(), info["scenario"]

@@ -28,7 +28,7 @@ from edgegym.simulator.full.log import LogState, allocate_log
 from edgegym.simulator.full.lru_data import LruState, allocate_lru
 from edgegym.simulator.full.params import FullParams
 from edgegym.simulator.full.routing_groups import RoutingState, allocate_routing
-from edgegym.simulator.full.timers import Timers, allocate_timers
+from edgegym.simulator.full.timers import Timers, allocate_timers, with_more_timers
 from edgegym.simulator.generators import stream_key
 from edgegym.simulator.state import Floats, Ints, zeros
 from edgegym.simulator.tree import map_arrays
@@ -50,6 +50,7 @@ class FullState(NamedTuple):
     log: LogState
     routing: RoutingState
     timers: Timers
+    dues: Timers  # [B, P] when each request is next counted, in a fleet that asks
     engine: Engine
     link: LinkState
     lru: LruState
@@ -110,6 +111,7 @@ def allocate_full(
         log=allocate_log(records if logs else 0, batch),
         routing=allocate_routing(params.routing, stations, world.num_profiles, batch),
         timers=allocate_timers(stations, batch),
+        dues=allocate_timers(records, batch),
         engine=allocate_engine(stations, records if params.life.has_engine else 0, batch),
         link=allocate_link(params.link, stations, batch),
         lru=allocate_lru(params.lru, stations if params.life.lru else 0, batch),
@@ -137,7 +139,8 @@ def with_more_tasks(state: FullState, records: int) -> FullState:
     if engine.request.shape[1] > 0:
         engine = with_more_requests(engine, records)
     tasks = map_arrays(lambda array: _longer(array, records), state.tasks)
-    return state._replace(tasks=tasks, log=log, engine=engine)
+    dues = with_more_timers(state.dues, records)
+    return state._replace(tasks=tasks, dues=dues, log=log, engine=engine)
 
 
 def with_more_lengths(state: FullState, capacity: int) -> FullState:

@@ -133,6 +133,7 @@ def full_lane_of(world: World, params: FullParams, state: FleetState, b: int) ->
         window=core.window,
         counts=_one(b, full.counts),
         log=log_lane(full.log, b),
+        dues=_one(b, full.dues),
         coefficients=params.life.coefficients,
         work=core.nodes.work,
         origin=world.max_nodes if params.origin.exists else -1,

@@ -4,6 +4,8 @@ The same moments and columns as in :mod:`edgegym.simulator.accounting`, and thos
 :mod:`edgegym.simulator.full.counts` besides.
 """
 
+import numpy as np
+
 from edgegym.simulator.accounting import release_record, ticks
 from edgegym.simulator.columns import (
     ACTIVE,
@@ -80,6 +82,7 @@ from edgegym.simulator.full.lane import Desk
 from edgegym.simulator.full.link import accrue_link
 from edgegym.simulator.full.log import COMPLETED, log_served
 from edgegym.simulator.full.service import prefill_seconds
+from edgegym.simulator.full.timers import first_station, first_time, set_timer
 from edgegym.simulator.histogram import histogram_bin
 
 
@@ -183,19 +186,58 @@ def close_request(desk: Desk, record: int) -> None:
 
 
 @helper
+def _settle_one(desk: Desk, record: int, until: float) -> None:
+    """Count the first token and the decision of a request, if they fall into the time before."""
+    indices, times = desk.records.info, desk.records.time
+    status = indices[record, STATUS]
+    if status in (FREE, LOST) or indices[record, COUNTED] & FIRST_TOKEN_COUNTED:
+        return
+    if status in (ACTIVE, SLOT_FREED) and times[record, FIRST_TOKEN_S] <= until:
+        count_first_token(desk, record)
+        if status == SLOT_FREED:
+            close_request(desk, record)
+    elif times[record, ARRIVAL_S] + desk.types.target_s[indices[record, TYPE]] <= until:
+        count_decision(desk, record, False)
+
+
+@helper
 def settle(desk: Desk, until: float) -> None:
     """Count the first tokens and decisions up to ``until`` of requests still in the system."""
-    indices, times = desk.records.info, desk.records.time
     for record in range(desk.records.scalars[USED_RECORDS]):
-        status = indices[record, STATUS]
-        if status in (FREE, LOST) or indices[record, COUNTED] & FIRST_TOKEN_COUNTED:
-            continue
-        if status in (ACTIVE, SLOT_FREED) and times[record, FIRST_TOKEN_S] <= until:
-            count_first_token(desk, record)
-            if status == SLOT_FREED:
-                close_request(desk, record)
-        elif times[record, ARRIVAL_S] + desk.types.target_s[indices[record, TYPE]] <= until:
-            count_decision(desk, record, False)
+        _settle_one(desk, record, until)
+
+
+@helper
+def expect(desk: Desk, record: int) -> None:
+    """Note when a request is next to be counted; again whenever that may have become earlier.
+
+    A time that has passed by otherwise is no harm: nothing is counted then.
+    """
+    info, times = desk.records.info, desk.records.time
+    status, counted = info[record, STATUS], info[record, COUNTED]
+    due = np.inf
+    if status not in (FREE, LOST) and not counted & FIRST_TOKEN_COUNTED:
+        if not counted & DECISION_COUNTED:
+            due = times[record, ARRIVAL_S] + desk.types.target_s[info[record, TYPE]]
+        if status in (ACTIVE, SLOT_FREED):
+            due = min(due, times[record, FIRST_TOKEN_S])
+    set_timer(desk.dues, record, due)
+
+
+@helper
+def expect_all(desk: Desk) -> None:
+    """Note of all requests in the system when they are next to be counted."""
+    for record in range(desk.records.scalars[USED_RECORDS]):
+        expect(desk, record)
+
+
+@helper
+def settle_due(desk: Desk, until: float) -> None:
+    """Do what :func:`settle` does, looking only at requests whose time has come."""
+    while first_time(desk.dues) <= until:
+        record = first_station(desk.dues)
+        _settle_one(desk, record, until)
+        expect(desk, record)
 
 
 @helper

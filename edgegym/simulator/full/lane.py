@@ -36,6 +36,7 @@ class Desk(NamedTuple):
     window: Window
     counts: Counts
     log: Log
+    dues: Timers  # [P] when each request is next counted, in a fleet that asks
     coefficients: Floats  # [C + 1, 4] prefill of each class, the origin last
     work: Ints  # [M, NUM_NODE_WORK]
     origin: int  # station of the origin, -1 without one

@@ -57,7 +57,14 @@ from edgegym.simulator.full.columns import (
     LOST,
     TURNED_AWAY,
 )
-from edgegym.simulator.full.counting import count_link, count_origin, settle
+from edgegym.simulator.full.counting import (
+    count_link,
+    count_origin,
+    expect,
+    expect_all,
+    settle,
+    settle_due,
+)
 from edgegym.simulator.full.counts import open_counts
 from edgegym.simulator.full.engine import FINISHED, FIRST_TOKEN, engine_accrue, engine_fire
 from edgegym.simulator.full.faults import requests_at_risk, strike
@@ -89,6 +96,7 @@ CHANGE_PROFILE = 1
 ADVANCE = 2
 ANSWER = 3
 CLOSE_WINDOW = 4
+BEGIN_ASKING = 5
 
 
 @helper
@@ -97,6 +105,8 @@ def _take_request(fleet: FullLane, position: int, time: float) -> None:
     record = admit(fleet, position, time)
     family = fleet.core.types.family[fleet.requests.type[position]]
     nearest = dispatch(fleet, record, time)
+    if fleet.scalars[ASKS]:
+        expect(fleet.desk, record)
     _count_nearest(fleet)
     # Counted one request late, when its memory has come.
     fleet.core.scalars[NOTED_NODE] = nearest
@@ -289,7 +299,7 @@ def _advance(fleet: FullLane, until: float) -> int:
         elif next_request < next_event:
             number = fleet.scalars[FIRST_REQUEST] + position
             if fleet.scalars[ASKS] and fleet.scalars[FORCED_REQUEST] != number:
-                settle(fleet.desk, next_request)
+                settle_due(fleet.desk, next_request)
                 fleet.now_s[0] = next_request
                 return NEEDS_ANSWER
             scalars[NEXT_REQUEST] = position + 1
@@ -320,6 +330,7 @@ def serve(
         BEGIN: schedule what comes by itself, in a fleet that has its nodes and has not begun.
         CHANGE_PROFILE: give a node another profile. ADVANCE: let the fleet live. ANSWER: the same
         from the request at which it has stopped to ask. CLOSE_WINDOW: complete the counters there.
+        BEGIN_ASKING: stop at each new request from now on.
     until : float
         Of ADVANCE and ANSWER: time in seconds, not before the fleet's clock; events at this very
         time happen.
@@ -353,6 +364,10 @@ def serve(
     if task == CLOSE_WINDOW:
         _open_window(fleet)
         _close_window(fleet, until)
+        return DONE
+    if task == BEGIN_ASKING:
+        fleet.scalars[ASKS] = 1
+        expect_all(fleet.desk)
         return DONE
     if task == ANSWER:
         scalars = fleet.scalars

@@ -26,6 +26,7 @@ from edgegym.simulator.compiling import helper, inlined
 from edgegym.simulator.events import LANDING, READY, SLOT_END, push_event, request_item
 from edgegym.simulator.full.admission import note_requests
 from edgegym.simulator.full.columns import (
+    ASKS,
     END_S,
     FETCHED_BYTES,
     FLOW,
@@ -45,7 +46,7 @@ from edgegym.simulator.full.columns import (
     STALLED,
     TURNED_AWAY,
 )
-from edgegym.simulator.full.counting import close_request, count_first_token
+from edgegym.simulator.full.counting import close_request, count_first_token, expect
 from edgegym.simulator.full.fetch import exposed_stall_s
 from edgegym.simulator.full.holding import local_hit, slot_seconds
 from edgegym.simulator.full.lane import FullLane
@@ -141,6 +142,8 @@ def begin_service(fleet: FullLane, station: int, record: int, now: float) -> Non
         push_event(core.queue, first, READY, request_item(station, record))
     else:
         push_event(core.queue, end, SLOT_END, request_item(station, record))
+        if fleet.scalars[ASKS]:
+            expect(fleet.desk, record)
 
 
 @helper
@@ -151,6 +154,8 @@ def become_ready(fleet: FullLane, station: int, record: int, now: float) -> None
         keep_computed(fleet, station, record)
         end = fleet.desk.tasks.real[record, END_S]
         push_event(fleet.core.queue, end, SLOT_END, request_item(station, record))
+        if fleet.scalars[ASKS]:
+            expect(fleet.desk, record)
     else:
         end_restoring(fleet, station, record, now)
 

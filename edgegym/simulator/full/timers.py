@@ -1,4 +1,4 @@
-"""One next time for each station, and the first of all: a binary heap with an index.
+"""One next time for each station or request, and the first of all: a binary heap with an index.
 
 Unlike events, a timer can be set again at any time: a station whose pace changes moves its next
 event instead of leaving a stale one behind.
@@ -37,6 +37,15 @@ def allocate_timers(stations: int, batch: int = 1) -> Timers:
     """
     order = np.tile(np.arange(stations, dtype=np.int64), (batch, 1))
     return Timers(np.full((batch, stations), np.inf), order, order.copy())
+
+
+def with_more_timers(timers: Timers, stations: int) -> Timers:
+    """Return the timers with room for more stations, those not set."""
+    batch, before = timers.time_s.shape
+    longer = allocate_timers(stations, batch)
+    for more, array in zip(longer, timers, strict=True):
+        more[:, :before] = array
+    return longer
 
 
 @inlined
