@@ -67,7 +67,7 @@ def choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
     """
     if torch.isnan(log_probs).any():
         raise ValueError(
-            "the network's scores are not finite, so there is no action to choose: its observations "
+            "the network's scores are not finite, so no action can be chosen: its observations "
             "are NaN, or learning has diverged; a smaller learning_rate or max_grad_norm may help"
         )
     if deterministic:
