@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 _MOST_BY_DEFAULT = 4
@@ -38,11 +38,13 @@ class Crew:
     def __init__(self, num_threads: int) -> None:
         self.num_threads = num_threads
         self._pool: ThreadPoolExecutor | None = None
+        self._process = 0
 
     def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
         """Call ``work(item)`` for every item; an error in one reaches the caller.
 
-        Whoever is free takes the next, so the order is open: results must not depend on it.
+        Whoever is free takes the next, so the order is open: results must not depend on it. When
+        this returns or raises, no thread is at work any more.
         """
         waiting = list(items)
         turns = iter(waiting)  # taking from a shared list iterator is atomic
@@ -53,12 +55,19 @@ class Crew:
         try:
             _take(work, turns)
         finally:
-            for helper in helpers:
-                helper.result()
+            for _ in turns:
+                pass  # after an error nobody begins with another item
+            # Those that have not begun by now are not waited for: there is nothing left for them.
+            busy = [helper for helper in helpers if not helper.cancel()]
+            wait(busy)
+        for helper in busy:
+            helper.result()
 
     def _threads(self) -> ThreadPoolExecutor:
-        if self._pool is None:
+        # A forked process inherits the pool, but none of its threads.
+        if self._pool is None or self._process != os.getpid():
             self._pool = ThreadPoolExecutor(self.num_threads - 1, thread_name_prefix="edgegym")
+            self._process = os.getpid()
         return self._pool
 
     def close(self) -> None:
@@ -69,7 +78,7 @@ class Crew:
 
     def __getstate__(self) -> dict[str, Any]:
         # Threads do not travel: a copy starts its own.
-        return {"num_threads": self.num_threads, "_pool": None}
+        return {"num_threads": self.num_threads, "_pool": None, "_process": 0}
 
 
 def _take(work: Callable[[Any], None], turns: Iterator[Any]) -> None:

@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-# What MaskableCategorical of SB3-contrib uses: exp() of it is exactly 0, and no NaN can arise.
-_MASKED_LOGIT = -1e8
+# Added to a score, it leaves nothing of it; exp() of it is exactly 0, and no NaN can arise.
+_MASKED_LOGIT = -1e30
 _LOG_HALF = math.log(0.5)
 
 Masks = NDArray[np.bool_] | torch.Tensor | None
@@ -58,7 +58,18 @@ def chances(log_probs: torch.Tensor) -> torch.Tensor:
 
 
 def choose(log_probs: torch.Tensor, deterministic: bool) -> torch.Tensor:
-    """Return actions, ``[B]``: sampled, or the likelier of moving or not and the likeliest move."""
+    """Return actions, ``[B]``: sampled, or the likelier of moving or not and the likeliest move.
+
+    Raises
+    ------
+    ValueError
+        If a chance is NaN: the network's scores are not finite.
+    """
+    if torch.isnan(log_probs).any():
+        raise ValueError(
+            "the network's scores are not finite, so no action can be chosen: its observations "
+            "are NaN, or learning has diverged; a smaller learning_rate or max_grad_norm may help"
+        )
     if deterministic:
         # Not the likeliest action: that would do nothing while hundreds of moves share 90 %.
         no_op = log_probs.shape[1] - 1

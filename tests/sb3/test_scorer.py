@@ -8,6 +8,7 @@ from torch import nn
 import edgegym
 from edgegym.interface.layout import ObservationLayout
 from edgegym.sb3 import EdgeVecEnv, NodeScorerPolicy, scorer_kwargs
+from edgegym.sb3.decisions import choose, log_probs
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +163,35 @@ def test_masked_actions_are_never_chosen(policy, layout, deterministic):
         observation.numpy(), deterministic=deterministic, action_masks=legal
     )
     assert legal[rows, predicted].all()
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("scale", [1e4, 1e8, 1e15])
+def test_masked_actions_are_never_chosen_whatever_their_scores(scale, deterministic):
+    torch.manual_seed(3)
+    rows = np.arange(500)
+    legal = np.random.default_rng(0).random((500, 21)) < 0.3
+    legal[:, -1] = True
+    legal[:20, :-1] = False
+    moves, no_op = scale * torch.randn(500, 20), scale * torch.randn(500, 1)
+    of_all = log_probs(moves, no_op, legal)
+    assert legal[rows, choose(of_all, deterministic)].all()
+    assert not of_all.exp()[~torch.from_numpy(legal)].any()
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("broken", ["observation", "weight"])
+def test_scores_that_are_no_numbers_are_refused(policy, layout, broken, deterministic):
+    observation = observations(layout, 2)
+    if broken == "observation":
+        observation[1, 0] = torch.nan
+    else:
+        with torch.no_grad():
+            policy.scorer.actor_score.weight[0] = torch.inf
+    with pytest.raises(ValueError, match="scores are not finite"):
+        policy(observation, deterministic, action_masks=masks(policy, 2))
+    with pytest.raises(ValueError, match="scores are not finite"):
+        policy.predict(observation.numpy(), deterministic=deterministic)
 
 
 def test_only_the_no_op_is_left(policy, layout):
