@@ -129,7 +129,12 @@ def test_own_package(example):
 
 
 def test_notebook(programs, elsewhere):
-    said = run(programs / "python", "-c", RUN_NOTEBOOK, cwd=elsewhere / "examples").stdout
+    said = run(
+        *(programs / "python", "-c", RUN_NOTEBOOK),
+        cwd=elsewhere / "examples",
+        # As in a notebook, instead of the suite's backend that shows nothing.
+        MPLBACKEND="module://matplotlib_inline.backend_inline",
+    ).stdout
     assert "image/png" in said
     assert "analytic_local" in said
 
