@@ -1,6 +1,6 @@
 """A fleet that asks where each request is to go."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -50,6 +50,8 @@ class AskingFleet(Fleet):
     TypeError, ValueError
         As of :class:`Fleet`.
     """
+
+    _can_ask: ClassVar[bool] = True
 
     def __init__(
         self,

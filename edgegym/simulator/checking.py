@@ -1,5 +1,6 @@
 """Whether a state may be put into a fleet: kernels follow its indices without looking."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,36 +12,48 @@ from edgegym.simulator.columns import (
     HEAD,
     HOLDING,
     HOLDS_SHIFT,
+    IN_SLOTS,
     NEXT,
     NEXT_REQUEST,
+    NEXT_SEQUENCE,
     NODE,
+    NODE_CLASS,
     NODE_MASK,
     NOTED_FAMILY,
     NOTED_NODE,
     NUM_RECORDS,
     NUM_REQUESTS,
+    ON_PAGES,
     PLACE,
     SITE_BITS,
     SIZE,
     SLOT_FREED,
+    SLOTS,
     STATUS,
     TAIL,
     TYPE,
     USED_LEAVES,
     USED_RECORDS,
+    WAITING,
 )
 from edgegym.simulator.events import (
+    CATALOGUE,
+    EXPIRY,
+    FAULT,
     FLOW_END,
     KIND_SHIFT,
     LANDING,
     LEAF_SHIFT,
     NODE_SHIFT,
+    READY,
     RECORD_MASK,
     SLOT_END,
+    TELEMETRY,
 )
+from edgegym.simulator.full.checking import check_full_arrays, check_full_indices
 from edgegym.simulator.full.columns import LOST
+from edgegym.simulator.full.faults import CODE_SHIFT, COMPONENT_MASK, OUTAGE_ENDS, TOGGLE
 from edgegym.simulator.state import LEAF_ENTRIES, FleetState, num_leaves
-from edgegym.simulator.tree import named_arrays
 from edgegym.world.compiled import World
 
 if TYPE_CHECKING:
@@ -57,8 +70,6 @@ _REQUEST_FIELDS = (
     "request_mark",
     "request_type",
 )
-# The same in the full loop's state.
-_GROWING = ("tasks", "dues", "lengths", "log", "engine", "link", "lru")
 _NON_NEGATIVE = ("now", "active", "queued", "in_flight", "slots", "move_bytes_total")
 
 
@@ -81,8 +92,11 @@ def check_state(world: World, mine: FleetState, state: FleetState) -> None:
     """
     if not isinstance(state, FleetState):
         raise ValueError(f"state is {type(state).__name__}: must be a FleetState, from get_state")
-    _check_full(mine.full, state.full)
+    _check_loop(mine.full, state.full)
     _check_arrays(mine, state)
+    records = state.record_time.shape[1]
+    if mine.full is not None and state.full is not None:
+        check_full_arrays(mine.full, state.full, records, state.request_time_s.shape[1])
     if state.scalars[0, FINGERPRINT] != world.fingerprint:
         raise ValueError(
             "state.scalars[FINGERPRINT] is that of another scenario: the state must be of a fleet "
@@ -90,27 +104,18 @@ def check_state(world: World, mine: FleetState, state: FleetState) -> None:
         )
     _check_fleet(world, state)
     _check_queues(world, state)
+    if state.full is not None:
+        check_full_indices(state.full, records, len(world.classes.share))
+        _check_full_nodes(world, state)
 
 
-def _check_full(mine: "FullState | None", state: "FullState | None") -> None:
-    """Check the arrays of the full loop; those that grow may be longer along the second axis."""
+def _check_loop(mine: "FullState | None", state: "FullState | None") -> None:
     if (mine is None) != (state is None):
         loops = ["fast", "full"]
         raise ValueError(
             f"state.full: the state is of a fleet on the {loops[state is not None]} event loop, "
             f"this fleet is on the {loops[mine is not None]} one"
         )
-    for (name, ours), (_, theirs) in zip(named_arrays(mine), named_arrays(state), strict=True):
-        if not isinstance(theirs, np.ndarray) or theirs.dtype != ours.dtype:
-            found = getattr(theirs, "dtype", type(theirs).__name__)
-            raise ValueError(f"state.full.{name} is {found}: must be an array of {ours.dtype}")
-        fits = theirs.shape == ours.shape
-        if name.startswith(_GROWING):
-            fits = theirs.ndim == ours.ndim and theirs.shape[2:] == ours.shape[2:]
-        if not fits:
-            raise ValueError(
-                f"state.full.{name} has shape {theirs.shape}: this fleet's is {ours.shape}"
-            )
 
 
 def _check_arrays(mine: FleetState, state: FleetState) -> None:
@@ -170,8 +175,19 @@ def _check_fleet(world: World, state: FleetState) -> None:
     _check_range("sites, node", site & NODE_MASK, 0, stations - 1)
     _check_range("node_work[PLACE]", state.node_work[..., PLACE], 0, stations - 1)
     _check_range("cell_start", state.cell_start, 0, nodes)
-    if int(state.cells[0].prod()) > max(cells, 0) or state.cells.min() < 0:
+    shape = state.cells[0].tolist()
+    if shape != [0, 0] and (min(shape) < 1 or math.prod(shape) > cells):
         raise ValueError(f"state.cells is {state.cells[0].tolist()}: there are {cells} cells")
+
+
+def _check_full_nodes(world: World, state: FleetState) -> None:
+    """Check what the full loop looks up by the figures of a node."""
+    classes, nodes = len(world.classes.share), state.node_x.shape[1]
+    _check_range("node_work[NODE_CLASS]", state.node_work[..., NODE_CLASS], 0, classes)
+    most = max(int(world.classes.slots.max()), 1)
+    for column, name in ((IN_SLOTS, "IN_SLOTS"), (SLOTS, "SLOTS")):
+        _check_range(f"node_work[{name}]", state.node_work[:, :nodes, column], 0, most)
+    _check_range("slots", state.slots, 0, most)
 
 
 def _check_queues(world: World, state: FleetState) -> None:
@@ -204,10 +220,16 @@ def _check_queues(world: World, state: FleetState) -> None:
             )
     for column, name in ((HEAD, "HEAD"), (TAIL, "TAIL")):
         _check_range(f"node_work[{name}]", state.node_work[..., column], -1, records - 1)
-    _check_events(state, records, stations)
+    waiting = state.node_work[..., WAITING]
+    _check_range("node_work[WAITING]", waiting, 0, records)
+    _check_range(
+        "node_work[HEAD], where requests wait", state.node_work[waiting > 0, HEAD], 0, records
+    )
+    _check_events(state, records, stations, world.max_nodes)
 
 
-def _check_events(state: FleetState, records: int, nodes: int) -> None:
+def _check_events(state: FleetState, records: int, stations: int, nodes: int) -> None:
+    vertices = 0 if state.full is None else state.full.expiry.version.shape[1]
     leaves, events = state.leaf_following.shape[1], state.soon_time.shape[1]
     _check_range("soon_count[SIZE]", state.soon_count[:, SIZE], 0, events)
     _check_range("far_count[SIZE]", state.far_count[:, SIZE], 0, events)
@@ -215,13 +237,24 @@ def _check_events(state: FleetState, records: int, nodes: int) -> None:
     _check_range("leaf_following", state.leaf_following, -1, leaves - 1)
     _check_range("calendar_num[FREE_LEAF]", state.calendar_num[:, FREE_LEAF], -1, leaves - 1)
     _check_range("calendar_num[USED_LEAVES]", state.calendar_num[:, USED_LEAVES], 0, leaves)
+    _check_range("calendar_num[ON_PAGES]", state.calendar_num[:, ON_PAGES], 0, events)
+    most = (1 << KIND_SHIFT) - 1
+    _check_range("calendar_num[NEXT_SEQUENCE]", state.calendar_num[:, NEXT_SEQUENCE], 0, most)
+    times_s = np.ascontiguousarray(state.leaf_entries[..., 0]).view(np.float64)
+    _check_range("leaf_entries, time", times_s, 0.0, np.inf)
     for name, orders, items in (
         ("soon_item", state.soon_order, state.soon_item),
         ("far_item", state.far_order, state.far_item),
         ("leaf_entries", state.leaf_entries[..., 1], state.leaf_entries[..., 2]),
     ):
         kinds = orders >> KIND_SHIFT
-        of_requests = items[(kinds == SLOT_END) | (kinds == LANDING)]
-        _check_range(f"{name}, node", of_requests >> NODE_SHIFT, 0, nodes - 1)
+        of_requests = items[(kinds == SLOT_END) | (kinds == LANDING) | (kinds == READY)]
+        _check_range(f"{name}, node", of_requests >> NODE_SHIFT, 0, stations - 1)
         _check_range(f"{name}, record", of_requests & RECORD_MASK, 0, records - 1)
         _check_range(f"{name}, node", items[kinds == FLOW_END], 0, nodes - 1)
+        of_reports = items[(kinds == TELEMETRY) | (kinds == CATALOGUE)]
+        _check_range(f"{name}, report", of_reports, 0, most)
+        faults = items[kinds == FAULT]
+        _check_range(f"{name}, fault", faults >> CODE_SHIFT, TOGGLE, OUTAGE_ENDS)
+        _check_range(f"{name}, part that fails", faults & COMPONENT_MASK, 0, nodes + 1)
+        _check_range(f"{name}, vertex", items[kinds == EXPIRY], 0, vertices - 1)

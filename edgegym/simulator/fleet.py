@@ -1,7 +1,7 @@
 """A simulated fleet."""
 
 import math
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from edgegym.simulator.backhaul import bucket_level
 from edgegym.simulator.checking import check_state
 from edgegym.simulator.full.columns import (
+    ASKS,
     BY_CONTROLLER,
     FORCED_FETCH,
     FORCED_REQUEST,
@@ -62,6 +63,9 @@ class Fleet:
     TypeError
         If the scenario is none, ``records`` no sink, or ``router`` no UserRouter.
     """
+
+    # Whether the loop may stop at requests, for somebody to say where they go.
+    _can_ask: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -284,6 +288,11 @@ class Fleet:
             or its contents contradict the scenario; the fleet is unchanged.
         """
         check_state(self._world, self._state, state)
+        if not self._can_ask and state.full is not None and state.full.scalars[0, ASKS]:
+            raise ValueError(
+                "state.full.scalars[ASKS]: the state is of an AskingFleet that has begun to ask; "
+                "only such a fleet can go on from it"
+            )
         adopted = self._loop.with_own_log(copy_state(state))
         if int(adopted.seed[0]) != self.seed:
             self._stream = RequestStream(self._world, int(adopted.seed[0]))

@@ -66,17 +66,17 @@ class FullFigures:
 
     @property
     def spilled_to_node(self) -> int:
-        """First tokens from a node of requests whose best node was closed when they were sent to it."""
+        """First tokens of requests whose best node was closed, from another node."""
         return self.extra.item(full.SPILLED_TO_NODE)
 
     @property
     def spilled_to_origin(self) -> int:
-        """First tokens from the origin of requests whose best node was closed."""
+        """First tokens of requests whose best node was closed, from the origin."""
         return self.extra.item(full.SPILLED_TO_ORIGIN)
 
     @property
     def spilled(self) -> int:
-        """First tokens of requests whose best node was closed: each counts once, when it is served."""
+        """First tokens of requests whose best node was closed, however often they were sent."""
         return self.spilled_to_node + self.spilled_to_origin
 
     @property

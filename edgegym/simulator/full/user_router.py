@@ -45,12 +45,12 @@ class UserRouter:
         ``[K, NUM_FEATURES]`` float64, one row for each candidate in the order of node indices, with
         the columns of :mod:`edgegym.simulator.full.routing_columns`; ``parameters`` is what is
         given here. It returns the row of the node it takes; a number that is no row takes none
-        (the request goes to the origin, or is rejected). What it raises, :meth:`Fleet.advance
-        <edgegym.simulator.Fleet.advance>` raises as the cause of a :class:`RuleError`; the row
-        depends on its arguments alone, as it is called with them again then. Or the address of a C function
-        ``int64_t rule(const double *candidates, int64_t count, const double *parameters,
-        int64_t num_parameters)``, which must live as long as fleets use it, and returns INT64_MIN
-        when it fails.
+        (the request goes to the origin, or is rejected). What it raises is the cause of a
+        :class:`RuleError` of :meth:`Fleet.advance <edgegym.simulator.Fleet.advance>`; for that it
+        is called again with the same arguments, on which alone its answer should depend. Or the
+        address of a C function ``int64_t rule(const double *candidates, int64_t count, const
+        double *parameters, int64_t num_parameters)``, which must live as long as fleets use it, and
+        returns INT64_MIN when it fails.
     parameters : sequence of float
         Numbers for the rule.
     candidates_per_profile : int
