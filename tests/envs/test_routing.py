@@ -25,9 +25,9 @@ from edgegym.world import preset, presets
 from edgegym.world.draw import ScenarioDraw
 from tests.envs.workers import route_drawn, route_episode
 from tests.simulator.fleets import scenario as small_scenario
-from tests.simulator.replays import write_requests
 from tests.simulator.full.random_worlds import worlds
 from tests.simulator.full.test_asking import assert_same_records
+from tests.simulator.replays import write_requests
 
 ENV_ID = "edgegym:EdgeGym/Routing-v0"
 SHORT = {"initial.warmup_s": 1.0}

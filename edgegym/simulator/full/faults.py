@@ -42,6 +42,7 @@ from edgegym.simulator.events import FAULT, push_event
 from edgegym.simulator.full.admission import note_load
 from edgegym.simulator.full.carrying import lose_state, receive
 from edgegym.simulator.full.columns import (
+    ASKS,
     DOWN,
     END_S,
     FAULTS_KEY,
@@ -57,7 +58,7 @@ from edgegym.simulator.full.columns import (
     TOGGLES,
     TURNED_AWAY,
 )
-from edgegym.simulator.full.counting import count_first_token, log_end
+from edgegym.simulator.full.counting import count_first_token, expect, log_end
 from edgegym.simulator.full.counts import (
     FAILURES,
     INTERRUPTED,
@@ -229,6 +230,8 @@ def _lose(fleet: FullLane, station: int, record: int, now: float) -> None:
         again = _copy_request(fleet, record)
         records.info[record, STATUS] = LOST
     send_again(fleet, again, now)
+    if fleet.scalars[ASKS]:
+        expect(fleet.desk, again)
 
 
 @helper

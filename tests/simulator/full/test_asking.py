@@ -10,8 +10,25 @@ from hypothesis import strategies as st
 
 from edgegym.simulator import ArraySink, Fleet
 from edgegym.simulator.asking import AskingFleet
-from edgegym.simulator.columns import NEXT_REQUEST, NODE
+from edgegym.simulator.columns import (
+    ARRIVALS,
+    COMPLETED,
+    DECIDED,
+    FIRST_TOKENS,
+    GOODPUT_TOKENS,
+    HITS,
+    NEXT_REQUEST,
+    NODE,
+    REJECTED,
+    WAIT_TICKS,
+)
 from edgegym.simulator.full.columns import FIRST_REQUEST, REQUEST
+from edgegym.simulator.full.counts import (
+    LINK_BUSY_TICKS,
+    LINK_BYTES,
+    ORIGIN_BUSY_TICKS,
+    ORIGIN_CAPACITY_TICKS,
+)
 from edgegym.world import preset
 from tests.simulator.full.random_worlds import worlds
 from tests.simulator.full.worlds import CHAT, CODE, NONE, SMALL, HandMade
@@ -52,6 +69,57 @@ def assert_same_records(one, other):
     rows, others = np.argsort(left["request"]), np.argsort(right["request"])
     for name in left:
         np.testing.assert_array_equal(left[name][rows], right[name][others], err_msg=name)
+
+
+COUNTS = (ARRIVALS, DECIDED, HITS, FIRST_TOKENS, REJECTED, COMPLETED, GOODPUT_TOKENS, WAIT_TICKS)
+
+
+def counted(fleet):
+    """Return what the window of a fleet has counted."""
+    state = fleet.state
+    return state.counters[0, COUNTS].tolist(), state.full.counts.extra[0].tolist()
+
+
+def counted_in_full(fleet):
+    """Return what it has counted once all requests in the system have been looked at."""
+    twin = fleet.fork()
+    twin.close_window()
+    (window, extra), (_, before) = counted(twin), counted(fleet)
+    # Only closing a window counts these.
+    for column in (LINK_BYTES, LINK_BUSY_TICKS, ORIGIN_BUSY_TICKS, ORIGIN_CAPACITY_TICKS):
+        extra[column] = before[column]
+    return window, extra
+
+
+FAILING = {
+    "routing": {"kind": "load_aware"},
+    "failures": {"nodes": {"mean_up_s": 4.0, "mean_down_s": 0.3}},
+}
+
+
+@settings(max_examples=20)
+@given(world=worlds(), seed=st.integers(0, 1000))
+def test_what_is_decided_is_counted_at_the_next_request(world, seed):
+    _check_counts(world, seed, 30, 1.0)
+
+
+@pytest.mark.parametrize("rate_per_node", [4.0, 16.0])
+def test_failing_and_crowded_nodes_are_counted_in_time(rate_per_node):
+    world = preset("moving-hotspot").with_overrides(
+        FAILING | {"demand.rate_per_node": rate_per_node}
+    )
+    fleet = _check_counts(world, 1, 200, 1.0)
+    assert fleet.close_window().redispatched > 0
+
+
+def _check_counts(world, seed, steps, warmup_s):
+    fleet = AskingFleet(world, seed)
+    fleet.advance(warmup_s)
+    fleet.ask()
+    for step in range(steps):
+        assert counted(fleet) == counted_in_full(fleet)
+        fleet.answer(None if step % 3 else step % int(fleet.state.node_count[0]))
+    return fleet
 
 
 def routers_choice(fleet):
