@@ -14,11 +14,10 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, LinearSchedule
 
 from edgegym.files import atomic_path
-from edgegym.interface.layout import ObservationLayout
+from edgegym.interface.layout import ObservationLayout, placement_layout
 from edgegym.sb3.manifest import Manifest, ModelError
 from edgegym.sb3.scorer import NodeScorerPolicy
-from edgegym.world.draw import ScenarioDraw
-from edgegym.world.resolve import resolve_scenario
+from edgegym.world.draw import ScenarioDraw, resolve_draw
 from edgegym.world.scenario import Scenario
 
 _PLACEMENT_ID = "EdgeGym/Placement-v0"
@@ -80,7 +79,7 @@ def save_model(
 
 def load_model(
     path: str | os.PathLike[str],
-    scenario: "str | os.PathLike[str] | Scenario",
+    scenario: "str | os.PathLike[str] | Scenario | ScenarioDraw",
     *,
     observe_clock: bool = False,
 ) -> MaskablePPO:
@@ -90,7 +89,7 @@ def load_model(
     ----------
     path : path-like
         A saved model (``.zip``), or a folder that has a ``model.zip``.
-    scenario : str, path-like or Scenario
+    scenario : str, path-like, Scenario or ScenarioDraw
         What the model is to decide in.
     observe_clock : bool
         Whether the environment observes the clock.
@@ -110,15 +109,15 @@ def load_model(
     """
     file = model_file(path)
     manifest = Manifest.read(file)
-    world = resolve_scenario(scenario)
-    layout = ObservationLayout.from_scenario(world, observe_clock=observe_clock)
-    manifest.check(layout, world.name)
+    draw = resolve_draw(scenario)
+    layout, name = placement_layout(draw, observe_clock), draw.layout_scenario.name
+    manifest.check(layout, name)
     same_size = manifest.num_nodes == layout.num_nodes
     if not same_size and manifest.policy != NodeScorerPolicy.__name__:
         raise ModelError(
             f"{file}: a {manifest.policy} depends on the number of nodes, which is "
             f"{manifest.num_nodes} in the model and {layout.num_nodes} in scenario "
-            f"'{world.name}'; a NodeScorerPolicy would not"
+            f"'{name}'; a NodeScorerPolicy would not"
         )
     model = load_archive(file, {} if same_size else _spaces_of(layout))
     _check_sizes(file, model, layout)

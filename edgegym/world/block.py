@@ -13,7 +13,7 @@ class Block(BaseModel):
     )
 
 
-def _plain_number(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
     """Refuse what pydantic would turn into a number although nobody means it as one."""
     if isinstance(value, bool | str):
         raise ValueError(
@@ -28,7 +28,7 @@ def _real(value: float) -> float:
     return value
 
 
-_Number = BeforeValidator(_plain_number)
+_Number = BeforeValidator(plain_number)
 
 Quantity = Annotated[float, Field(gt=0), _Number, AfterValidator(_real)]
 """A positive measure. In our units nothing real lies outside, and nothing inside overflows."""

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from edgegym.world.block import Block, Quantity
 from edgegym.world.errors import ScenarioError, scenario_error
+from edgegym.world.overrides import undoes
 from edgegym.world.presets import presets
 from edgegym.world.resolve import resolve_scenario
 from edgegym.world.scenario import Scenario
@@ -94,6 +95,12 @@ class ScenarioDraw(Block):
         for path in paths:
             if paths.count(path) > 1:
                 raise ValueError(f"path '{path}' stands twice; vary each field once")
+        for earlier, later in itertools.combinations(paths, 2):
+            if undoes(later, earlier):
+                raise ValueError(
+                    f"path '{later}' undoes '{earlier}', which is drawn before it; draw it first, "
+                    "or vary one of both"
+                )
         return laws
 
     @model_validator(mode="after")
@@ -102,8 +109,14 @@ class ScenarioDraw(Block):
             raise ValueError(
                 f"weights: {len(self.weights)} for {len(self.scenarios)} scenarios; give one each"
             )
+        kind = self.scenarios[0].objective.kind
         for what, scenario in self.probes():
             _check_alike(self.layout_scenario, what, scenario)
+            if scenario.objective.kind != kind:
+                raise ScenarioError(
+                    f"{what}: objective.kind is '{scenario.objective.kind}' instead of '{kind}'; "
+                    "rewards of one environment mean the same in all its scenarios"
+                )
         return self
 
     @property
@@ -127,7 +140,8 @@ class ScenarioDraw(Block):
     @cached_property
     def _cumulative_weights(self) -> Any:
         weights = np.ones(len(self.scenarios)) if self.weights is None else np.array(self.weights)
-        return np.cumsum(weights) / weights.sum()
+        cumulated = np.cumsum(weights)
+        return cumulated / cumulated[-1]
 
     def probes(self) -> list[tuple[str, Scenario]]:
         """Return every scenario, as it is and with each extreme of each field, with its name.
@@ -180,7 +194,6 @@ class ScenarioDraw(Block):
         """
         part = float(generator.random())
         index = int(np.searchsorted(self._cumulative_weights, part, side="right"))
-        index = min(index, len(self.scenarios) - 1)
         return self.drawn(index, tuple(law.draw(generator) for law in self.vary))
 
     @property
@@ -234,13 +247,19 @@ class ScenarioDraw(Block):
         Raises
         ------
         ScenarioError
-            As of :meth:`Scenario.with_overrides`; or if a path is varied already.
+            As of :meth:`Scenario.with_overrides`; or if what is drawn would undo it.
         """
         if not overrides:
             return self
         for law in self.vary:
-            if law.path in overrides:
-                raise ScenarioError(f"override '{law.path}': this field is drawn in every episode")
+            for path in overrides:
+                if path == law.path:
+                    raise ScenarioError(f"override '{path}': this field is drawn in every episode")
+                if isinstance(path, str) and undoes(law.path, path):
+                    raise ScenarioError(
+                        f"override '{path}': it would be undone by '{law.path}', which is drawn in "
+                        "every episode"
+                    )
         changed = (scenario.with_overrides(overrides) for scenario in self.scenarios)
         reference = None if self.reference is None else self.reference.with_overrides(overrides)
         return self._changed(scenarios=tuple(changed), reference=reference)

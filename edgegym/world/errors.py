@@ -18,7 +18,7 @@ def _walk(document: Any, location: Sequence[int | str]) -> str:
         if isinstance(here, Mapping):
             if key not in here:
                 # A union's tag or a missing key: only the latter is something the user can write.
-                if key == location[-1]:
+                if key == location[-1] and key != here.get("kind"):
                     parts.append(str(key))
                 continue
             here = here[key]
@@ -32,7 +32,8 @@ def _walk(document: Any, location: Sequence[int | str]) -> str:
     return ".".join(parts)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as it is shown in a message: no longer than a line."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -81,6 +82,6 @@ def scenario_error(error: ValidationError, document: Any) -> ScenarioError:
             named = not path or rule.startswith((f"{path}.", f"{path} "))
             lines.append(rule if named else f"{path}: {rule}")
         else:
-            lines.append(f"{path} = {_shown(item['input'])}: {rule}")
+            lines.append(f"{path} = {shown(item['input'])}: {rule}")
     unique = list(dict.fromkeys(lines))
     return ScenarioError("\n".join(unique))

@@ -18,6 +18,29 @@ _ALTERNATIVES = {
 }
 
 
+def _begins_anew(above: list[str], last: str) -> bool:
+    """Return whether a field says what its whole block is, so that the others no longer hold."""
+    return (last == "kind" and above != ["objective"]) or (
+        last == "preset" and above[-1:] == ["hardware"]
+    )
+
+
+def undoes(path: str, other: str) -> bool:
+    """Return whether a value at one path undoes what was set at another one before.
+
+    It does if it stands there too or above, if only one of both fields may be given, or if it
+    starts the block of the other one anew.
+    """
+    *above, last = path.split(".")
+    alternatives = _ALTERNATIVES.get((".".join(above), last), ())
+    below = f"{'.'.join(above)}." if above and _begins_anew(above, last) else f"{path}."
+    return (
+        other == path
+        or other.startswith(below)
+        or other in {".".join((*above, name)) for name in alternatives}
+    )
+
+
 def _descend(here: Any, key: str, path: str) -> Any:
     if isinstance(here, Mapping):
         if key in here:
@@ -78,8 +101,7 @@ def apply_overrides(
         if isinstance(here, list):
             here[here.index(_descend(here, last, path))] = value
         elif isinstance(here, dict):
-            new_preset = last == "preset" and above[-1:] == ["hardware"]
-            if (last == "kind" and above != ["objective"]) or new_preset:
+            if _begins_anew(above, last):
                 here.clear()
             for other in _ALTERNATIVES.get((".".join(above), last), ()):
                 here.pop(other, None)

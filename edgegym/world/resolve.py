@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from edgegym.world.errors import ScenarioError
+from edgegym.world.errors import ScenarioError, shown
 from edgegym.world.presets import preset, presets
 from edgegym.world.scenario import Scenario
 
@@ -34,7 +34,7 @@ def resolve_scenario(
         found = _from_file(scenario)
     else:
         raise ScenarioError(
-            f"scenario = {scenario!r}: must be a preset's name, a path or a Scenario, "
+            f"scenario = {shown(scenario)}: must be a preset's name, a path or a Scenario, "
             f"got {type(scenario).__name__}"
         )
     return found.with_overrides({} if overrides is None else overrides)

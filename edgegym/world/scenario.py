@@ -333,6 +333,11 @@ class Scenario(Block):
         strange = [key for key in document if not isinstance(key, str)]
         if strange:
             raise ScenarioError(f"{source}: key {strange[0]!r} is not text")
+        if "scenarios" in document:
+            raise ScenarioError(
+                f"{source}: has 'scenarios', so it is a draw of several, which environments take "
+                "from a YAML file; here one scenario is needed"
+            )
         try:
             return cls(**document)
         except ScenarioError as error:

@@ -3,9 +3,10 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from edgegym.world.block import Block
+from edgegym.world.block import Block, plain_number
+from edgegym.world.errors import scenario_error
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -13,12 +14,21 @@ if TYPE_CHECKING:
 # A place between the ends of a range that is no round number: a field of whole numbers refuses it.
 _BETWEEN = 0.381966
 
+_Real = Annotated[float, Field(ge=-1e18, le=1e18), BeforeValidator(plain_number)]
+_Whole = Annotated[int, Field(ge=-(10**18), le=10**18), BeforeValidator(plain_number)]
+
 
 class _Law(Block):
     """One field and how its values are drawn."""
 
     path: str = Field(min_length=1)
     """Dotted path of the field, as ``demand.rate_per_node``; see ``Scenario.with_overrides``."""
+
+    def __init__(self, **document: Any) -> None:
+        try:
+            super().__init__(**document)
+        except ValidationError as error:
+            raise scenario_error(error, document) from None
 
     @property
     def probes(self) -> tuple[Any, ...]:
@@ -37,9 +47,9 @@ class _Law(Block):
 class _Range(_Law):
     """Values between two ends."""
 
-    low: Annotated[float, Field(ge=-1e18, le=1e18)]
+    low: _Real
     """Least value."""
-    high: Annotated[float, Field(ge=-1e18, le=1e18)]
+    high: _Real
     """Largest value."""
 
     @model_validator(mode="after")
@@ -91,16 +101,17 @@ class LogUniform(_Range):
 
     def at(self, part: float) -> float:
         """Return the value below which a part of all draws lie."""
-        return self.low * math.exp(part * math.log(self.high / self.low))
+        # Not the logarithm of the ratio, which may overflow.
+        return self.low * math.exp(part * (math.log(self.high) - math.log(self.low)))
 
 
 class Integers(_Law):
     """A whole number from `low` to `high`, both included, all equally likely."""
 
     kind: Literal["integers"] = "integers"
-    low: Annotated[int, Field(ge=-(10**18), le=10**18)]
+    low: _Whole
     """Least value."""
-    high: Annotated[int, Field(ge=-(10**18), le=10**18)]
+    high: _Whole
     """Largest value."""
 
     @model_validator(mode="after")

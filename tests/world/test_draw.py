@@ -19,6 +19,7 @@ from edgegym.world import (
     preset,
 )
 from edgegym.world.draw import resolve_draw
+from edgegym.world.resolve import resolve_scenario
 
 RATE = "demand.rate_per_node"
 
@@ -26,6 +27,12 @@ RATE = "demand.rate_per_node"
 def samples(draw, count, seed=0):
     generator = np.random.default_rng(seed)
     return [draw.sample(generator) for _ in range(count)]
+
+
+def test_ranges_may_span_all_numbers():
+    law = LogUniform(path="x", low=1e-300, high=1e18)
+    assert np.isfinite(law.probes).all()
+    assert law.at(0.5) == pytest.approx(1e-141, rel=1e-9)
 
 
 @given(part=st.floats(0.0, 1.0), low=st.floats(1e-3, 1e3), ratio=st.floats(1.001, 1e3))
@@ -132,6 +139,33 @@ def test_the_largest_fleet_counts():
             "path 'nodes.count' stands twice",
         ),
         ({"scenario": "toy"}, "scenario: unknown key"),
+        ({"scenarios": ("toy", ScenarioDraw(scenarios=("toy",)))}, "got ScenarioDraw$"),
+        (
+            {
+                "scenarios": ("toy",),
+                "vary": ({"kind": "uniform", "path": "x", "hgh": 1, "low": 0},),
+            },
+            "vary.0: high: missing, but required\nhgh: unknown key",
+        ),
+        (
+            {
+                "scenarios": (
+                    "toy",
+                    preset("toy").with_overrides({"objective.kind": "goodput"}),
+                )
+            },
+            r"scenarios\[1\] \('toy'\): objective.kind is 'goodput' instead of 'coverage'",
+        ),
+        (
+            {
+                "scenarios": ("toy",),
+                "vary": (
+                    Uniform(path=RATE, low=1, high=2),
+                    Choice(path="demand", options=({"rate_per_node": 1}, {"rate_per_node": 2})),
+                ),
+            },
+            "path 'demand' undoes 'demand.rate_per_node'",
+        ),
     ],
 )
 def test_what_is_no_draw_is_refused(arguments, message):
@@ -141,10 +175,19 @@ def test_what_is_no_draw_is_refused(arguments, message):
 
 @pytest.mark.parametrize(
     ("law", "ends"),
-    [(Uniform, (2.0, 1.0)), (Integers, (2, 2)), (LogUniform, (0.0, 1.0)), (Uniform, (0.0, 1e400))],
+    [
+        (Uniform, (2.0, 1.0)),
+        (Integers, (2, 2)),
+        (Integers, (1.5, 2)),
+        (LogUniform, (0.0, 1.0)),
+        (Uniform, (0.0, 1e400)),
+        (Uniform, (math.nan, 1.0)),
+        (Uniform, ("1", 2.0)),
+        (Integers, (True, 2)),
+    ],
 )
 def test_ranges_must_be_ranges(law, ends):
-    with pytest.raises(ValueError, match=r"low|high"):
+    with pytest.raises(ScenarioError, match=r"(low|high) = "):
         law(path="x", low=ends[0], high=ends[1])
 
 
@@ -157,6 +200,25 @@ def test_overrides_apply_to_all():
     assert draw.with_overrides(None) is draw
     with pytest.raises(ScenarioError, match=f"override '{RATE}': this field is drawn"):
         draw.with_overrides({RATE: 3.0})
+
+
+@pytest.mark.parametrize(
+    ("law", "overrides"),
+    [
+        (
+            Choice(path="service", options=({"kind": "exponential"}, {"kind": "deterministic"})),
+            {"service.kind": "exponential"},
+        ),
+        (Choice(path="service.kind", options=("exponential", "deterministic")), {"service.x": 1}),
+        (Integers(path="nodes.count", low=3, high=5), {"nodes.density_per_km2": 2.0}),
+    ],
+)
+def test_overrides_that_a_draw_would_undo_are_refused(law, overrides):
+    draw = ScenarioDraw(scenarios=("moving-hotspot",), vary=(law,))
+    with pytest.raises(ScenarioError, match=f"would be undone by '{law.path}'"):
+        draw.with_overrides(overrides)
+    block = {"nodes": preset("moving-hotspot").document()["nodes"] | {"count": 9}}
+    assert draw.with_overrides(block).scenarios[0].nodes.count == 9
 
 
 def test_documents_and_pickles_are_lossless():
@@ -185,6 +247,8 @@ def test_files(tmp_path):
     assert [one.max_nodes for one in draw.scenarios] == [2, 3]
     assert draw.scenarios[1].control.horizon_epochs == 5
     assert resolve_draw(tmp_path / "three.yaml").is_fixed
+    with pytest.raises(ScenarioError, match=r"draw.yaml: has 'scenarios', so it is a draw"):
+        resolve_scenario(path)
     path.write_text("scenarios: [toy]\nvary: 5\n")
     with pytest.raises(ScenarioError, match=r"scenario file .*draw.yaml: vary"):
         resolve_draw(path)
