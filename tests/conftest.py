@@ -1,5 +1,6 @@
 """Settings of the whole suite: no display, repeatable examples, nothing left behind."""
 
+import gc
 import os
 import random
 import signal
@@ -35,6 +36,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector what was imported: it would walk all of that again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
