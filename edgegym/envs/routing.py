@@ -119,10 +119,11 @@ class RoutingEnv(FleetEnv):
     ## Rewards
 
     Requests decided as hits (first token within the target) since the last step, minus
-    ``rejection_weight`` for each rejected one. One request arrives per step, so a return over the
-    steps of its episode is the coverage, less the weight times the share rejected, in any scenario;
-    what is undecided at the end counts for nobody. A hit is paid when the first token comes, some
-    steps after the action that earned it.
+    ``rejection_weight`` for each rejected one: a return is ``info["episode_hits"]`` less the weight
+    times ``info["episode_rejected"]``. One request arrives per step, so return over steps is about
+    the coverage less the weight times the share rejected, in any scenario. Requests of the warm-up
+    count if they are decided in the episode; what is undecided at its end counts for nobody. A hit
+    is paid when the first token comes, some steps after the action that earned it.
 
     ``objective.kind`` or the argument ``reward`` choose other values of the traffic, as in
     ``Placement-v0`` but with one arrival expected: ``squashed_ttft``, ``goodput``, or a callable

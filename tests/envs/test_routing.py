@@ -16,11 +16,12 @@ from stable_baselines3.common.monitor import Monitor
 
 from edgegym.envs.routing import INFO_KEYWORDS, RoutingEnv
 from edgegym.envs.routing_info import STEP_KEYS
+from edgegym.interface.layout import clock_period_s
 from edgegym.interface.routing_observation import TOTALS
 from edgegym.policies import LeastPredicted
 from edgegym.simulator import ArraySink, Fleet
 from edgegym.simulator.asking import AskingFleet
-from edgegym.simulator.columns import NEXT_REQUEST
+from edgegym.simulator.columns import NEXT_REQUEST, SLOTS
 from edgegym.world import preset, presets
 from edgegym.world.draw import ScenarioDraw
 from tests.envs.workers import route_drawn, route_episode
@@ -151,6 +152,7 @@ def test_the_router_alone_is_the_scenario_without_an_agent():
     window = fleet.advance(np.nextafter(env.fleet.now_s, 0.0) - 1.0)
     assert env.episode_stats == window == env.episode_stats
     assert window.arrivals == 300 == info["episode_arrivals"]
+    assert info["episode_elapsed_s"] == pytest.approx(env.fleet.now_s - 1.0)
 
 
 def _brute_candidates(env):
@@ -179,12 +181,12 @@ def _pending(fleet):
 
 
 def test_observation_says_what_is_there():
-    env = make("moving-hotspot", 10**6, 8)
+    env = RoutingEnv("moving-hotspot", overrides=SHORT, candidates=8, observe_clock=True)
     scenario, world, layout = env.scenario, env.scenario.compile(), env.layout
     forest, radio = scenario.catalogue.forest, scenario.radio
-    observation, _ = env.reset(seed=3)
+    observation, info = env.reset(seed=3)
     rng = np.random.default_rng(0)
-    fetched = 0
+    fetched = rejected = 0
     for _ in range(200):
         state = env.fleet.state
         order, distance, (_, _, kind, tokens) = _brute_candidates(env)
@@ -197,6 +199,10 @@ def test_observation_says_what_is_there():
             return forest.hit_depth(scenario.catalogue.profile_sets[state.profile[0, node]], path)
 
         hits = np.array([min(held(node), tokens - 1) for node in near])
+
+        def between(path, low, high):
+            return [name for name in path if low < forest.hit_depth({name}, path) <= high]
+
         best = max(held(node) for node in range(int(state.node_count[0])))
         decode = {
             feature.name: layout.decode(observation, feature.name)[..., 0]
@@ -209,7 +215,30 @@ def test_observation_says_what_is_there():
         prefill_s = gpu.linear_s * new + gpu.quadratic_s * new**2
         load = (state.active + state.queued + state.in_flight)[0, near]
         slots = state.slots[0, near, state.profile[0, near]]
+        transfer_s = [
+            sum(map(forest.vertex_bytes, between(path, hit, best)))
+            / scenario.backhaul.rate_bytes_per_s
+            for hit in hits
+        ]
+        fetch = min(best, tokens - 1) > hits
+        short = tokens - np.maximum(min(best, tokens - 1), hits)
+        landed_s = np.maximum(decode["wait"], transfer_s) + gpu.linear_s * short
+        landed_s += gpu.quadratic_s * short**2
+        everybody = (state.active + state.queued + state.in_flight)[0].sum()
+        turn = 2.0 * np.pi * env.fleet.now_s / clock_period_s(scenario)
+        np.testing.assert_allclose(
+            layout.decode(observation, "clock"),
+            [(1.0 + np.sin(turn)) / 2.0, (1.0 + np.cos(turn)) / 2.0],
+            atol=1e-6,
+        )
         for name, truth in {
+            "transfer": np.where(fetch, transfer_s, 0.0),
+            "fetch_ttft": np.where(fetch, radio_s + landed_s, 0.0),
+            "load": everybody / state.node_work[0, :, SLOTS].sum(),
+            "prefix_tokens": min(forest.hit_depth(path, path), tokens - 1),
+            "rejected": info["episode_rejected"] / max(info["episode_decided"], 1),
+            "link_rate": 1.0,
+            "origin_up": 0.0,
             "present": np.ones(8),
             "radio": radio_s,
             "hit": hits,
@@ -221,7 +250,7 @@ def test_observation_says_what_is_there():
             np.testing.assert_allclose(decode[name], truth, rtol=2e-5, atol=1e-5, err_msg=name)
         mask = env.action_masks()
         assert mask[:-2:2].all()
-        np.testing.assert_array_equal(mask[1:-2:2], min(best, tokens - 1) > hits)
+        np.testing.assert_array_equal(mask[1:-2:2], fetch)
         assert not mask[-2]
         assert mask[-1]
         family = layout.decode(observation, "family")
@@ -230,8 +259,10 @@ def test_observation_says_what_is_there():
         assert decode["input_tokens"] == pytest.approx(tokens, rel=1e-5)
         assert decode["target"] == pytest.approx(world.type_target_s[kind], rel=1e-5)
         fetched += mask[1:-2:2].sum()
-        observation, *_ = env.step(int(rng.choice(np.flatnonzero(mask)[:-1])))
+        observation, *_, info = env.step(int(rng.choice(np.flatnonzero(mask))))
+        rejected = info["episode_rejected"]
     assert fetched > 100
+    assert rejected > 3
 
 
 @settings(max_examples=25)
@@ -466,6 +497,7 @@ def test_a_trace_that_is_not_repeated_ends_the_episode(tmp_path):
         ),
         overrides={"initial.warmup_s": 0.0},
         candidates=3,
+        horizon_requests=100,
     )
     env.reset(seed=0)
     for number in range(1, 7):
