@@ -350,6 +350,38 @@ def test_admission_closes_candidates():
     assert min(seen) < 25
 
 
+def test_nothing_is_fetched_while_the_link_is_down():
+    outage = {"what": "backhaul", "begin_s": 1.5, "end_s": 1e6}
+    env = make("moving-hotspot", failures={"outages": [outage]})
+    observation, info = env.reset(seed=0)
+    assert info["action_mask"][1 : env.actions.origin : 2].any()
+    assert env.layout.decode(observation, "link_rate") == pytest.approx(1.0)
+    while env.fleet.now_s < 1.6:
+        observation, *_, info = env.step(0)
+    assert not info["action_mask"][1 : env.actions.origin : 2].any()
+    assert env.layout.decode(observation, "link_rate") == 0.0
+
+
+def test_an_idle_link_advertises_its_whole_rate():
+    link = {"rate_bytes_per_s": 4e9, "sharing": "shared", "access_bytes_per_s": 1e9}
+    env = make("stationary", backhaul=link)
+    observation, _ = env.reset(seed=0)
+    assert env.layout.decode(observation, "link_rate") == pytest.approx(1.0)
+
+
+def test_load_is_that_of_the_nodes_that_are_up():
+    env = make("node-failures", **{"failures.nodes": {"mean_up_s": 3.0, "mean_down_s": 2.0}})
+    observation, _ = env.reset(seed=0)
+    for _ in range(40):
+        state = env.fleet.state
+        up = state.up[0]
+        requests = (state.active + state.queued + state.in_flight)[0, up].sum()
+        load = env.layout.decode(observation, "load")
+        assert load == pytest.approx(requests / state.node_work[0, up, SLOTS].sum(), rel=1e-5)
+        observation, *_ = env.step_by_router()
+    assert not up.all()
+
+
 def test_the_origin_and_nobody():
     env = make("moving-hotspot", 10**6, origin=ORIGIN)
     _, info = env.reset(seed=0)
@@ -428,6 +460,9 @@ def test_the_horizon_truncates_and_stepping_on_goes_on():
     env.reset(seed=0)
     ends = [env.step_by_router()[3] for _ in range(6)]
     assert ends == [False] * 3 + [True] * 3
+    env.reset()
+    assert env.routed == 0
+    assert not env.step_by_router()[3]
     control, rate = env.scenario.control, env.scenario.compile().mean_rate_per_s
     usual = RoutingEnv("toy").horizon_requests
     assert usual == round(control.horizon_epochs * control.epoch_s * rate)
