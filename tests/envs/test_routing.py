@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stable_baselines3.common.monitor import Monitor
 
+from edgegym.envs.rendering import FleetRenderer
 from edgegym.envs.routing import INFO_KEYWORDS, RoutingEnv
 from edgegym.envs.routing_info import STEP_KEYS
 from edgegym.interface.layout import clock_period_s
@@ -616,6 +617,23 @@ def test_it_draws_itself():
     assert frame.shape == (540, 960, 3)
     assert frame.std() > 0
     env.close()
+
+
+def test_the_charts_get_what_each_epoch_decided(monkeypatch):
+    epochs, totals = [], []
+    monkeypatch.setattr(FleetRenderer, "record", lambda *arguments: epochs.append(arguments[2]))
+    env = make("moving-hotspot", **{"control.epoch_s": 0.5})
+    env.render_mode = "rgb_array"
+    env.reset(seed=0)
+    while len(epochs) < 4:
+        before = len(epochs)
+        *_, info = env.step_by_router()
+        if len(epochs) > before:
+            totals.append((info["episode_hits"], info["episode_decided"]))
+    env.close()
+    drawn = np.cumsum([(epoch["hits"], epoch["decided"]) for epoch in epochs], axis=0)
+    assert drawn.tolist() == [list(total) for total in totals]
+    assert 0 < drawn[-1, 0] < drawn[-1, 1]
 
 
 def test_before_reset_every_use_says_so():
