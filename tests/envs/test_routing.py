@@ -120,6 +120,23 @@ def test_least_predicted_is_the_router_load_aware(name):
     assert_same_records(env.sink, sink)
 
 
+def test_least_predicted_takes_legal_actions_only():
+    link = {"rate_bytes_per_s": 1e11, "sharing": "shared"}
+    env = make("stationary", 10**6, backhaul=link)
+    policy = LeastPredicted(env.layout, fetch=True)
+    observation, info = env.reset(seed=1)
+    for _ in range(60):
+        mask = info["action_mask"]
+        action, _ = policy.predict(observation)
+        assert mask[action]
+        assert policy.predict(observation, action_masks=mask)[0] == action
+        mask[action] = False
+        other, _ = policy.predict(observation, action_masks=mask)
+        assert mask[other]
+        observation, *_, info = env.step(action)
+    assert info["episode_fetches"] > 0
+
+
 @pytest.mark.parametrize("kind", ["nearest", "load_aware"])
 def test_fetching_whenever_possible_is_the_controller_always(kind):
     overrides = {
