@@ -40,7 +40,7 @@ class TraceContent:
         Request types, Q.
     family : ndarray
         ``[Q]`` family of each type, -1 for the rest.
-    profiles : list of CandidateProfile
+    profiles : tuple of CandidateProfile
         The empty one first.
     runtime_bytes : int
         KV of a running sequence.
@@ -53,7 +53,7 @@ class TraceContent:
     forest: KeptForest
     types: TypeGroups
     family: NDArray[np.int64]
-    profiles: list[CandidateProfile]
+    profiles: tuple[CandidateProfile, ...]
     runtime_bytes: int
 
     @property
