@@ -1,6 +1,7 @@
 """The load at which the equilibrium ceases to exist, and what bounds it [35]."""
 
 import math
+from typing import Any, cast
 
 import numpy as np
 
@@ -107,8 +108,10 @@ def lp_intensity(net: TieredNetwork) -> float:
     TypeError
         If `net` is no network.
     """
-    from scipy.optimize import linprog
+    from scipy import optimize
 
+    # Without annotations: a type checker would infer what it returns from all of its source.
+    linprog = cast("Any", optimize.linprog)
     check_network(net)
     tiers = _serving_tiers(net)
     if tiers is None:

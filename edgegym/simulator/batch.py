@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from edgegym.simulator.arguments import checked_tier_wait
 from edgegym.simulator.columns import (
     ARRIVALS,
     BUSY_TICKS,
@@ -24,7 +25,6 @@ from edgegym.simulator.columns import (
     REJECTED,
     WAIT_TICKS,
 )
-from edgegym.simulator.fleet import checked_tier_wait
 from edgegym.simulator.full.counts import RESTORE_TICKS, STALL_TICKS
 from edgegym.simulator.loops import event_loop
 from edgegym.simulator.room import with_block_capacity

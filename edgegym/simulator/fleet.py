@@ -1,11 +1,17 @@
 """A simulated fleet."""
 
-import math
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from edgegym.simulator.arguments import (
+    checked_index,
+    checked_number,
+    checked_seed,
+    checked_sink,
+    checked_span,
+    checked_tier_wait,
+)
 from edgegym.simulator.backhaul import bucket_level
 from edgegym.simulator.checking import check_state
 from edgegym.simulator.full.columns import (
@@ -26,12 +32,8 @@ from edgegym.simulator.state import Bools, FleetState, Ints, copy_state, to_tick
 from edgegym.simulator.step import DONE, NEEDS_BLOCK
 from edgegym.simulator.stream import RequestStream
 from edgegym.simulator.window import WindowStats
-from edgegym.world.compiled import ROUTER_KINDS, WAIT_KINDS, World
+from edgegym.world.compiled import World
 from edgegym.world.scenario import Scenario
-
-# Times are kept as 64-bit ticks.
-_LAST_CLOCK_S = 8e9
-_MOST_REQUESTS = 1e9
 
 
 class Fleet:
@@ -81,9 +83,9 @@ class Fleet:
             raise TypeError(f"scenario = {scenario!r}: must be a Scenario, as preset() returns")
         self._scenario = scenario
         self._world: World = scenario.compile()
-        seed = _checked_seed(seed)
+        seed = checked_seed(seed)
         self._stream = RequestStream(self._world, seed)
-        self._records = _checked_sink(records)
+        self._records = checked_sink(records)
         self._router = router
         if router is not None and not isinstance(router, UserRouter):
             raise TypeError(f"router = {router!r}: must be a UserRouter around the rule")
@@ -165,7 +167,7 @@ class Fleet:
             that happened and raises it again; :meth:`set_state` brings it back before.
         """
         begin = self._state.now.item(0)
-        until = begin + _checked_span(self._world, begin, seconds)
+        until = begin + checked_span(self._world, begin, seconds)
         while (code := self._loop.advance(self._lane, until)) != DONE:
             self._provide(code)
         self._hand_over_records()
@@ -247,7 +249,7 @@ class Fleet:
         IllegalMove
             If the move is not legal now; the fleet is unchanged.
         """
-        node, profile = _checked_index("node", node), _checked_index("profile", profile)
+        node, profile = checked_index("node", node), checked_index("profile", profile)
         world, state = self._world, self._state
         if rule := why_illegal(self._scenario, state, 0, node, profile):
             raise IllegalMove(rule)
@@ -311,7 +313,7 @@ class Fleet:
         ValueError
             If records are asked for and this fleet has none.
         """
-        records = _checked_sink(records)
+        records = checked_sink(records)
         if records is not None:
             if self._state.full is None or not self._state.full.log.real.size:
                 raise ValueError("records: the fleet that is forked must have records too")
@@ -350,83 +352,3 @@ class Fleet:
         self._adopt(pickled["state"])
         self._loop.resolve(self._lane)
         self._stream = RequestStream(self._world, self.seed)
-
-
-def _checked_sink(records: RecordSink | None) -> RecordSink | None:
-    if records is not None and not isinstance(records, RecordSink):
-        raise TypeError(
-            f"records = {records!r}: must be a sink: an ArraySink, or sink_to(path) for a file"
-        )
-    return records
-
-
-def _checked_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise ValueError(f"seed = {seed!r}: must be an integer in [0, 2^64)")
-    return int(seed)
-
-
-def _checked_span(world: World, begin_s: float, seconds: float) -> float:
-    number = isinstance(seconds, int | float | np.integer | np.floating)
-    if not number or isinstance(seconds, bool) or not 0.0 <= seconds < math.inf:
-        raise ValueError(f"seconds = {seconds!r}: must be finite and at least 0")
-    if seconds > _LAST_CLOCK_S - begin_s:
-        raise ValueError(
-            f"seconds = {seconds!r}: the clock, now {begin_s:g} s, must stay within "
-            f"{_LAST_CLOCK_S:g} s"
-        )
-    expected = world.mean_rate_per_s * float(seconds)
-    if expected >= _MOST_REQUESTS:
-        raise ValueError(
-            f"seconds = {seconds!r}: {expected:.3g} requests are expected in it, must be fewer "
-            f"than {_MOST_REQUESTS:g} in one call"
-        )
-    return float(seconds)
-
-
-def _checked_index(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise IllegalMove(f"{name} = {value!r}: must be an integer")
-    return int(value)
-
-
-def checked_number(name: str, value: int, least: int) -> int:
-    """Return an integer.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or less than ``least``.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} = {value!r}: must be an integer, at least {least}")
-    return int(value)
-
-
-def checked_tier_wait(world: World, tier_wait_s: ArrayLike | None) -> Any:
-    """Return the advertised waits ``[S]``; 0 where the router advertises none.
-
-    Raises
-    ------
-    ValueError
-        If they are missing, superfluous, or not ``[S]`` non-negative finite numbers.
-    """
-    load_aware, tier = ROUTER_KINDS.index("load_aware"), WAIT_KINDS.index("tier")
-    needed = world.router_kind == load_aware and world.wait_kind == tier
-    if not needed:
-        if tier_wait_s is not None:
-            raise ValueError("tier_wait_s: only used with routing.advertised_wait = 'tier'")
-        return 0.0
-    if tier_wait_s is None:
-        raise ValueError("tier_wait_s is missing: routing.advertised_wait = 'tier' needs it")
-    try:
-        waits = np.asarray(tier_wait_s)
-    except ValueError:  # of uneven rows
-        waits = np.empty(0, dtype=object)
-    if waits.dtype.kind not in "iuf":
-        raise ValueError(f"tier_wait_s = {tier_wait_s!r}: must be numbers")
-    if waits.shape != (world.num_profiles,):
-        raise ValueError(f"tier_wait_s has shape {waits.shape}: must be ({world.num_profiles},)")
-    if not (np.isfinite(waits).all() and (waits >= 0.0).all()):
-        raise ValueError(f"tier_wait_s = {waits.tolist()}: must be finite and at least 0")
-    return waits.astype(np.float64)

@@ -76,8 +76,19 @@ def migration_block(
     }
 
 
-def service_block(output_scv: float) -> dict[str, Any]:
-    """Return the ``service`` block: decode times scatter as generated lengths do within types."""
+def service_block(service: str, output_scv: float) -> dict[str, Any]:
+    """Return the ``service`` block: decode times scatter as generated lengths do within types.
+
+    Parameters
+    ----------
+    service : str
+        ``slots`` or ``engine``, as in :class:`~edgegym.traces.BuildOptions`.
+    output_scv : float
+        Squared coefficient of variation of the output lengths within types.
+    """
+    if service == "engine":
+        # Its two laws of the length have the squared coefficients 0 and nearly 1.
+        return {"kind": "engine", "output": "geometric" if output_scv > 0.5 else "fixed"}
     if output_scv == 0.0:
         return {"kind": "deterministic"}
     # A lognormal of mean 1 has the squared coefficient of variation exp(sigma^2) - 1.

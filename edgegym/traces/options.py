@@ -1,6 +1,7 @@
 """What a user decides when a scenario is built from a trace."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -41,6 +42,10 @@ class BuildOptions:
     for radix caches, which hold what comes. There are then at least as many types as prefixes."""
     shared_prefix_tokens: int | None = None
     """For traces without prefixes: tokens of a prefix that longer prompts are taken to share."""
+    service: Literal["slots", "engine"] = "slots"
+    """What serves: slots that prefill side by side and hold a request for a scattered time, which
+    the analytic model knows; or engines, with one prefill server for each GPU and a pace of decode
+    that all running sequences share."""
     nodes: int = 25
     """Number of nodes, 1 to 1,000,000."""
     side_km: float | None = None
@@ -60,6 +65,8 @@ class BuildOptions:
             value = getattr(self, field)
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{field} = {value}: must be a positive number")
+        if self.service not in ("slots", "engine"):
+            raise ValueError(f"service = {self.service!r}: must be 'slots' or 'engine'")
         if self.nodes > MOST_NODES:
             raise ValueError(f"nodes = {self.nodes}: must be at most {MOST_NODES:,}")
         if self.rate_per_node is not None and self.rate_per_node > MOST_RATE_PER_NODE:

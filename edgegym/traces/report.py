@@ -126,6 +126,11 @@ class BuildReport:
                 f"a running sequence takes {self.runtime_bytes / 1e9:.3g} GB, the KV of the mean "
                 "prompt plus output"
             ),
+            "Service": (
+                "slots that prefill side by side and scatter as output lengths do"
+                if self.options.service == "slots"
+                else "engines, one prefill server for each GPU"
+            ),
             "TTFT target": self._target(),
             "Assumed": (
                 "not in the trace are radio 0.36 s/km², uniform places, 10 Gb/s of backhaul for "
@@ -192,8 +197,13 @@ class BuildReport:
         least = min(load.prefill_utilization for load in self.loads)
         if least > 1:
             found.append(
-                f"Nodes would do at least {least:.2f} GPU-seconds of prefill per second: slots "
-                "that prefill side by side at full speed are an optimistic model of this load."
+                f"Nodes would do at least {least:.2f} GPU-seconds of prefill per second: "
+                + (
+                    "slots that prefill side by side at full speed are an optimistic model of this "
+                    "load; service = engine has one prefill server."
+                    if self.options.service == "slots"
+                    else "prompts queue without bound."
+                )
             )
         if self.num_profiles == 2:
             found.append(

@@ -49,15 +49,15 @@ def check_fleet(scenario: "Scenario") -> None:
 
 def _check_classes(scenario: "Scenario") -> None:
     classes = scenario.nodes.classes
-    names = [item.name for item in classes]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"nodes.classes: name '{name}' stands twice; names are unique")
+    seen: set[str] = set()
+    for item in classes:
+        if item.name in seen:
+            raise ValueError(f"nodes.classes: name '{item.name}' stands twice; names are unique")
+        seen.add(item.name)
     check_adds_to_one("nodes.classes", [item.share for item in classes])
     if not any(item.gpu for item in classes):
-        raise ValueError(
-            f"nodes.classes: none of {', '.join(names)} has a GPU; at least one class must serve"
-        )
+        names = ", ".join(item.name for item in classes)
+        raise ValueError(f"nodes.classes: none of {names} has a GPU; at least one class must serve")
 
 
 def _check_tags(scenario: "Scenario") -> None:

@@ -214,6 +214,38 @@ def _modulations(scenario: "Scenario") -> _Modulations:
     )
 
 
+class _Popularity(NamedTuple):
+    """Long-run shares of the requests."""
+
+    type_family: NDArray[np.int64]  # [Q]
+    family_base_share: NDArray[np.float64]  # [F] without changes
+    family_share: NDArray[np.float64]  # [F]
+    type_share: NDArray[np.float64]  # [Q]
+    type_share_in_family: NDArray[np.float64]  # [Q]
+    relative_rate: float  # of all requests, over the rate without changes
+
+
+def _popularity(scenario: "Scenario", changes: _Modulations) -> _Popularity:
+    types, families = scenario.request_types, scenario.family_names
+    type_family = np.array([families.index(item.family) for item in types], dtype=np.int64)
+    share = np.array([item.share for item in types])
+    share = share / share.sum()
+    base_share = np.zeros(len(families))
+    np.add.at(base_share, type_family, share)
+    family_share, relative_rate = _long_run_family_share(
+        base_share, changes.drift_member, changes.flash, changes.flash_member
+    )
+    in_family = share / base_share[type_family]
+    return _Popularity(
+        type_family,
+        base_share,
+        family_share,
+        family_share[type_family] * in_family,
+        in_family,
+        relative_rate,
+    )
+
+
 def compile_world(scenario: "Scenario") -> World:
     """Return the plain arrays of a scenario.
 
@@ -228,20 +260,9 @@ def compile_world(scenario: "Scenario") -> World:
         Arrays of float64, int64 or bool. They stay writable: pickling forgets the flag, and Numba
         would compile every kernel again for the other type.
     """
-    catalogue = scenario.catalogue
-    types = scenario.request_types
-    families = scenario.family_names
-    type_family = np.array([families.index(item.family) for item in types], dtype=np.int64)
-    share = np.array([item.share for item in types])
-    share = share / share.sum()
-    base_share = np.zeros(len(families))
-    np.add.at(base_share, type_family, share)
+    catalogue, types = scenario.catalogue, scenario.request_types
     changes = _modulations(scenario)
-    family_share, relative_rate = _long_run_family_share(
-        base_share, changes.drift_member, changes.flash, changes.flash_member
-    )
-    in_family = share / base_share[type_family]
-    type_share = family_share[type_family] * in_family
+    popularity = _popularity(scenario, changes)
     prefill = scenario.prefill_s(catalogue.hit_tokens)
     occupancy = prefill + scenario.decode_occupancy_s
     base_rate = scenario.request_intensity * scenario.region.area_km2
@@ -259,15 +280,15 @@ def compile_world(scenario: "Scenario") -> World:
         radio_base_s=scenario.radio.base_s,
         num_profiles=len(scenario.profiles),
         num_types=len(types),
-        num_families=len(families),
+        num_families=len(scenario.family_names),
         num_holdings=len(catalogue.holdings),
-        type_family=type_family,
-        type_share=type_share,
-        type_share_in_family=in_family,
+        type_family=popularity.type_family,
+        type_share=popularity.type_share,
+        type_share_in_family=popularity.type_share_in_family,
         type_target_s=scenario.ttft_target_s.copy(),
         type_xi_factor=np.array([item.xi_factor for item in types]),
-        family_share=family_share,
-        family_base_share=base_share,
+        family_share=popularity.family_share,
+        family_base_share=popularity.family_base_share,
         input_tokens=np.array([item.input_tokens for item in types], dtype=np.float64),
         output_tokens=np.array([item.output_tokens for item in types], dtype=np.float64),
         decode_occupancy_s=scenario.decode_occupancy_s.copy(),
@@ -279,7 +300,7 @@ def compile_world(scenario: "Scenario") -> World:
         move_bytes=_move_bytes(scenario),
         holding_bytes=catalogue.holding_bytes.copy(),
         slots=np.array(scenario.concurrency, dtype=np.int64),
-        slot_service_rate=1.0 / (occupancy @ type_share),
+        slot_service_rate=1.0 / (occupancy @ popularity.type_share),
         usable_bytes=scenario.hardware.usable_bytes,
         runtime_bytes_per_sequence=scenario.runtime_bytes_per_sequence,
         initial_mix=scenario.initial_mix.copy(),
@@ -298,7 +319,7 @@ def compile_world(scenario: "Scenario") -> World:
         output_geometric=isinstance(scenario.service, TokensService | EngineService)
         and scenario.service.output == "geometric",
         base_rate_per_s=base_rate,
-        mean_rate_per_s=base_rate * relative_rate,
+        mean_rate_per_s=base_rate * popularity.relative_rate,
         diurnal=changes.diurnal,
         drift=changes.drift,
         drift_member=changes.drift_member,
@@ -312,6 +333,6 @@ def compile_world(scenario: "Scenario") -> World:
         epoch_s=scenario.control.epoch_s,
         warmup_s=scenario.initial.warmup_s,
         layout=place_law(scenario),
-        classes=class_tables(scenario, type_share),
+        classes=class_tables(scenario, popularity.type_share),
         fingerprint=_fingerprint(scenario),
     )

@@ -116,10 +116,11 @@ class Scenario(Block):
     @field_validator("request_types", "profiles")
     @classmethod
     def _unique_names(cls, items: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
-        names = [item.name for item in items]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"name '{name}' stands twice; names are unique")
+        seen: set[str] = set()
+        for item in items:
+            if item.name in seen:
+                raise ValueError(f"name '{item.name}' stands twice; names are unique")
+            seen.add(item.name)
         return items
 
     @field_validator("evaluation_seeds")

@@ -272,3 +272,19 @@ def test_any_trace_with_common_beginnings_gives_a_valid_scenario(
         assume("nothing to place" not in str(error))
         raise
     check(scenario, report)
+
+
+def test_engines_serve_where_they_are_asked_for(tmp_path):
+    trace = read_trace(write_lines(tmp_path / "t", mooncake_lines(600)))
+    slots, _ = scenario_from_trace(trace, BuildOptions(rate_per_node=40.0))
+    scenario, report = scenario_from_trace(
+        trace, BuildOptions(service="engine", rate_per_node=40.0)
+    )
+    assert (slots.service.kind, scenario.service.kind) == ("lognormal", "engine")
+    assert scenario.needs_full
+    assert "Service: engines, one prefill server for each GPU" in scenario.description
+    assert scenario.request_types == slots.request_types
+    assert any("prompts queue without bound" in words for words in report.warnings())
+    assert any("side by side" in words for words in slots.description.split("."))
+    with pytest.raises(ValueError, match="service = 'gpu': must be 'slots' or 'engine'"):
+        BuildOptions(service="gpu")

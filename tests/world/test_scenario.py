@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -261,6 +262,25 @@ REFUSED = [
         r"families: got .*: a family stands twice",
     ),
 ]
+
+
+class CountedName(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        CountedName.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_many_names_are_checked_in_one_pass():
+    items = tuple(SimpleNamespace(name=CountedName(f"type {k}")) for k in range(2000))
+    assert Scenario._unique_names(items, None) == items
+    assert CountedName.compared < 20 * len(items)
+    with pytest.raises(ValueError, match="name 'type 7' stands twice"):
+        Scenario._unique_names((*items, items[7]), None)
 
 
 @pytest.mark.parametrize(("path", "value", "message"), REFUSED)
