@@ -198,8 +198,11 @@ class ScenarioDraw(Block):
 
     @property
     def first(self) -> DrawnScenario:
-        """The first scenario as it is: what stands before anything is drawn."""
-        return DrawnScenario(scenario=self.scenarios[0], index=0, values=(), numbers={})
+        """What stands before anything is drawn: the first scenario, as large as it can be."""
+        # By itself it may have more nodes than any that is drawn.
+        values = self._largest(self.scenarios[0])
+        scenario = self._overridden(self.scenarios[0], values)
+        return DrawnScenario(scenario=scenario, index=0, values=values, numbers={})
 
     def drawn(self, index: int, values: tuple[Any, ...]) -> DrawnScenario:
         """Return a draw that is known.

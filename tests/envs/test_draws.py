@@ -54,7 +54,17 @@ def legal(env, rng):
     return int(rng.choice(np.flatnonzero(env.action_masks())))
 
 
-@pytest.mark.parametrize("draw", [FLEETS, LIST])
+# Random numbers of nodes, in areas smaller than the scenario's own.
+AREAS = ScenarioDraw(
+    scenarios=("paper",),
+    vary=(
+        Uniform(path="region.width_km", low=1.5, high=3.0),
+        Uniform(path="control.epoch_s", low=0.5, high=2.0),
+    ),
+).with_overrides({"initial.warmup_s": 1.0, "control.horizon_epochs": 3})
+
+
+@pytest.mark.parametrize("draw", [FLEETS, LIST, AREAS])
 @pytest.mark.parametrize("mode", MODES)
 def test_the_vector_environment_has_the_bits_of_single_ones(mode, draw):
     play_both(*both(mode, 3, draw), steps=12)

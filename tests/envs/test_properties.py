@@ -81,7 +81,7 @@ def same_as_nothing(env, masked):
         np.testing.assert_array_equal(array, expected, err_msg=name)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(scenario=worlds(), seed=SEEDS, reward=REWARDS, clock=st.booleans())
 def test_placement(scenario, seed, reward, clock):
     env = PlacementEnv(scenario, reward=reward, observe_clock=clock)

@@ -466,7 +466,7 @@ def test_copies_continue_identically(way):
     assert trace(env, 2, 5) == trace(twin, 2, 5)
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["spawn"])
 def test_worker_processes_get_the_same_bits(method):
     with multiprocessing.get_context(method).Pool(1) as pool:
         there = pool.apply(route_episode, (5,))

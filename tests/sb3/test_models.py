@@ -255,3 +255,13 @@ def test_a_model_of_drawn_scenarios_fits_their_reference(tmp_path, toy):
     chosen, _ = model.predict(observation, deterministic=True, action_masks=info["action_mask"])
     alone, _ = loaded.predict(same, deterministic=True, action_masks=small.action_masks())
     assert chosen == alone < small.actions.no_op
+    # And with the padding of this or another draw.
+    more = ScenarioDraw(scenarios=("toy",), vary=(Integers(path="nodes.count", low=2, high=6),))
+    for padded in (draw, more):
+        fitting, env = load_model(path, padded), PlacementEnv(padded)
+        fitting.policy.load_state_dict(model.policy.state_dict())
+        observation, info = env.reset(seed=1)
+        action, _ = fitting.predict(
+            observation, deterministic=True, action_masks=info["action_mask"]
+        )
+        assert info["action_mask"][action]

@@ -179,6 +179,27 @@ def test_masked_actions_are_never_chosen_whatever_their_scores(scale, determinis
     assert not of_all.exp()[~torch.from_numpy(legal)].any()
 
 
+@pytest.mark.parametrize("drawn", [0.0, 1.0 - 2.0**-24])
+def test_actions_without_a_chance_are_not_chosen_at_the_ends_of_a_draw(drawn, monkeypatch):
+    """Where rounding decides: the least and the largest number that can be drawn."""
+    monkeypatch.setattr(torch, "rand_like", lambda like: torch.full_like(like, drawn))
+    legal = np.random.default_rng(0).random((500, 21)) < 0.3
+    legal[:, [0, 7]] = False, True
+    of_all = log_probs(torch.randn(500, 20), torch.full((500, 1), -200.0), legal)
+    assert (of_all.exp().gather(1, choose(of_all, False).unsqueeze(1)) > 0.0).all()
+
+
+def test_a_fleet_of_which_no_node_is_up(policy, layout):
+    observation = observations(layout, 2)
+    layout.node_block(observation.numpy())[0, :, layout.column("up")] = 0.0
+    legal = np.zeros((2, 201), dtype=bool)
+    legal[:, -1] = legal[1, :7] = True
+    actions, values, log_prob = policy(observation, action_masks=legal)
+    assert actions[0] == 200
+    assert torch.isfinite(values).all()
+    assert torch.isfinite(log_prob).all()
+
+
 @pytest.mark.parametrize("deterministic", [True, False])
 @pytest.mark.parametrize("broken", ["observation", "weight"])
 def test_scores_that_are_no_numbers_are_refused(policy, layout, broken, deterministic):

@@ -109,6 +109,13 @@ def test_the_largest_fleet_counts():
     assert ScenarioDraw(scenarios=("moving-hotspot",), vary=(count,)).max_nodes == 31
 
 
+def test_a_fleet_that_is_never_played_does_not_count():
+    count = Integers(path="nodes.count", low=3, high=9)
+    draw = ScenarioDraw(scenarios=("moving-hotspot",), vary=(count,))
+    assert draw.max_nodes == draw.first.scenario.nodes.count == 9
+    assert draw.layout_scenario.nodes.count == 25
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
