@@ -1,5 +1,6 @@
 """What an agent is paid for: reward strategies over the statistics of one epoch."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -104,6 +105,14 @@ class GoodputReward:
         return windows.goodput_tokens_sum / self.expected_tokens
 
 
+def _valued(service: ServiceReward, window: Any) -> float:
+    """Return what a strategy says of an epoch; refuse what is no number."""
+    value = float(service(window))
+    if not math.isfinite(value):
+        raise ValueError(f"reward {service!r} gave {value}: it must be finite")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlacementReward:
     """The reward of one epoch: its service less the price of the bytes moved.
@@ -134,9 +143,14 @@ class PlacementReward:
         -------
         service, migration : float
             Migration is zero or negative.
+
+        Raises
+        ------
+        ValueError
+            If the strategy's value is not finite.
         """
         migration = self.migration_weight * window.bytes_moved / self.fleet_memory_bytes
-        return float(self.service(window)), 0.0 - float(migration)
+        return _valued(self.service, window), 0.0 - float(migration)
 
     def batch_components(self, windows: Any) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
         """Return the service and the migration parts of many epochs.
@@ -149,13 +163,20 @@ class PlacementReward:
         Returns
         -------
         service, migration : ndarray, shape [R]
+
+        Raises
+        ------
+        ValueError
+            If the strategy's value of an epoch is not finite.
         """
         migration = self.migration_weight * windows.bytes_moved / self.fleet_memory_bytes
         of_batch = getattr(self.service, "of_batch", None)
         if of_batch is None:
-            service = np.array([float(self.service(window)) for window in windows.stats()])
+            service = np.array([_valued(self.service, window) for window in windows.stats()])
         else:
             service = of_batch(windows)
+            if not np.isfinite(service).all():
+                raise ValueError(f"reward {self.service!r} gave {service}: it must be finite")
         return service, 0.0 - migration
 
 
@@ -251,8 +272,13 @@ class RoutingReward:
         -------
         service, rejections : float
             The second is zero or negative.
+
+        Raises
+        ------
+        ValueError
+            If the strategy's value is not finite.
         """
-        return float(self.service(window)), 0.0 - self.rejection_weight * window.rejected
+        return _valued(self.service, window), 0.0 - self.rejection_weight * window.rejected
 
 
 def routing_reward(

@@ -9,6 +9,7 @@ from gymnasium.error import ResetNeeded
 from edgegym.envs.checks import STATE_KEYS
 from edgegym.envs.info import EPOCH_KEYS, INFO_KEYWORDS
 from edgegym.envs.placement import PlacementEnv
+from edgegym.envs.vector import PlacementVectorEnv
 from edgegym.interface.reward import CoverageReward
 from edgegym.world import Scenario, ScenarioError, preset, presets
 
@@ -307,6 +308,17 @@ def test_reward_strategies_and_migration_price():
     service, stats = rewards["goodput"]
     tokens = float(world.type_share @ world.output_tokens)
     assert service == pytest.approx(stats.goodput_tokens_sum / (per_epoch * tokens))
+
+
+def test_reward_without_a_value_is_refused():
+    env = PlacementEnv("toy", overrides=SHORT, reward=lambda window: np.nan)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="gave nan: it must be finite"):
+        env.step(env.actions.no_op)
+    envs = PlacementVectorEnv(2, scenario="toy", reward=lambda window: np.nan)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="gave nan: it must be finite"):
+        envs.step(np.full(2, env.actions.no_op))
 
 
 def test_reward_can_be_an_object():
