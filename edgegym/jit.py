@@ -206,7 +206,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     # Numba reads the folder while it decorates: restoring it leaves users' own functions alone.
     numba_config.CACHE_DIR = str(cache_folder())
     try:
-        dispatcher._cache = _KernelCache(function)
+        dispatcher._cache = _KernelCache(function)  # pyright: ignore[reportAttributeAccessIssue]
     finally:
         numba_config.CACHE_DIR = before
     return dispatcher
