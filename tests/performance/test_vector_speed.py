@@ -68,14 +68,14 @@ def test_sixty_four_as_one_are_at_least_1_6_times_as_fast(vector):
 
 def test_all_but_the_simulated_requests_takes_at_most_60_microseconds(vector, monkeypatch):
     spent = [0.0]
-    advance_row = vector._fleets._advance_row
+    advance_row = vector._fleets._fleets._advance_row
 
     def timed(*arguments):
         begin = time.thread_time()
         advance_row(*arguments)
         spent[0] += time.thread_time() - begin
 
-    monkeypatch.setattr(vector._fleets, "_advance_row", timed)
+    monkeypatch.setattr(vector._fleets._fleets, "_advance_row", timed)
     # Of a step whose requests are timed in it; warm-ups, outside of steps, go uncounted.
     step = vector.step
 
@@ -95,7 +95,7 @@ def test_all_but_the_simulated_requests_takes_at_most_60_microseconds(vector, mo
 
 def test_fleets_side_by_side_cost_no_more_than_one(vector):
     """Passing fleets to threads is cheap: processor time per epoch, as of a fleet by itself."""
-    fleet = Fleet(vector.scenario, seed=1)
+    fleet = Fleet(vector.scenarios[0], seed=1)
     vector.reset(seed=0)
     rows = np.arange(NUM_ENVS)
     ratios = []
@@ -104,6 +104,6 @@ def test_fleets_side_by_side_cost_no_more_than_one(vector):
         for _ in range(NUM_ENVS):
             fleet.advance(5.0)
         middle = time.process_time()
-        vector._fleets.advance(rows, 5.0)
+        vector._fleets._fleets.advance(rows, 5.0)
         ratios.append((time.process_time() - middle) / (middle - begin))
     assert statistics.median(ratios) < 1.3
