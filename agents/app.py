@@ -238,7 +238,7 @@ def _tables(parsed: argparse.Namespace, console: Console) -> int:
     from agents.tables import run_tables
 
     return run_tables(
-        presets=parsed.only,
+        only=parsed.only,
         kinds=parsed.kinds,
         folder=parsed.folder,
         runs=parsed.runs,

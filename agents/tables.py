@@ -15,20 +15,14 @@ from agents.config import ConfigError, TrainingConfig
 from agents.training import CONFIG_FILE, check_threads, prepare_folder, read_run, train
 from edgegym.evaluation import Comparison, plan_comparison
 from edgegym.files import atomic_path
+from edgegym.world import presets
 from edgegym.world.resolve import resolve_scenario
 from edgegym.world.scenario import Scenario
 
-CLAIRVOYANT = (
-    "toy",
-    "stationary",
-    "popularity-drift",
-    "moving-hotspot",
-    "flash-crowd",
-    "diurnal-load",
-)
+CLAIRVOYANT = presets()
 """Presets with a table that has the clairvoyant policy, of few and short episodes."""
 
-LEARNED = ("moving-hotspot", "popularity-drift", "flash-crowd", "diurnal-load", "stationary")
+LEARNED = presets()
 """Presets with a table that has a trained agent."""
 
 LARGER = ("moving-hotspot",)
@@ -66,12 +60,12 @@ class Table:
     """What differences are to; the best analytic policy for None."""
 
 
-def tables(presets: tuple[str, ...] | None, kinds: tuple[str, ...]) -> Iterator[Table]:
+def tables(only: tuple[str, ...] | None, kinds: tuple[str, ...]) -> Iterator[Table]:
     """Yield the published tables of some kinds, of all presets or of some."""
 
     def of(kind: str, published: tuple[str, ...]) -> Iterator[str]:
         if kind in kinds:
-            yield from (name for name in published if presets is None or name in presets)
+            yield from (name for name in published if only is None or name in only)
 
     for name in of("clairvoyant", CLAIRVOYANT):
         epochs = 20 if name == "toy" else 60
@@ -128,7 +122,7 @@ def larger(scenario: Scenario, nodes: int) -> Scenario:
 
 def run_tables(
     *,
-    presets: list[str] | None,
+    only: list[str] | None,
     kinds: list[str],
     folder: Path,
     runs: Path,
@@ -149,11 +143,11 @@ def run_tables(
     check_threads(threads)
     check_workers(workers)
     known = dict.fromkeys((*CLAIRVOYANT, *LEARNED, *LARGER))
-    for name in presets or ():
+    for name in only or ():
         if name not in known:
             raise ConfigError(f"--only {name}: has no published table; {', '.join(known)} have")
     models: dict[str, Path] = {}
-    wanted = list(tables(tuple(presets) if presets else None, tuple(kinds)))
+    wanted = list(tables(tuple(only) if only else None, tuple(kinds)))
     for turn, table in enumerate(wanted, start=1):
         path = folder / table.path
         title = f"table {turn} of {len(wanted)}, {path}"

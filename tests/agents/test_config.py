@@ -25,8 +25,8 @@ def test_shipped_configurations_are_valid(path):
         assert scenario.name == path.stem
 
 
-def test_every_scenario_worth_training_on_has_one():
-    assert {path.stem for path in CONFIGS} == (set(edgegym.presets()) - {"toy"}) | {"demo"}
+def test_every_scenario_has_one():
+    assert {path.stem for path in CONFIGS} == {*edgegym.presets(), "demo"}
 
 
 def test_round_trip(config, tmp_path):
